@@ -66,6 +66,13 @@ pub struct Reorder {
     pub loss_span_packets: u32,
 }
 
+impl Reorder {
+    /// Returns true if packets out of order are kept.
+    pub fn keeps_packets(&self) -> bool {
+        self.engine != ReorderEngine::None
+    }
+}
+
 impl Default for Reorder {
     fn default() -> Self {
         Self {

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use corpus::{Capabilities, LossRecovery, RoceSetting, Role, TestConfig};
 use dumper::Observation;
 
-use crate::profile::{self, NicProfile, ReorderEngine};
+use crate::profile::{self, NicProfile};
 use crate::{Testbed, TestbedError};
 use check::Checks;
 
@@ -62,7 +62,7 @@ impl Sim {
 impl Testbed for Sim {
     fn capabilities(&self) -> Capabilities {
         let mut all = Capabilities::all();
-        let mut engines = self.known.values().map(|profile| profile.reorder.engine != ReorderEngine::None);
+        let mut engines = self.known.values().map(|profile| profile.reorder.keeps_packets());
         if let Some(has_engine) = engines.next().filter(|first| engines.all(|other| other == *first)) {
             // These NICs do nothing else.
             all.settings.remove(&RoceSetting::LossRecovery);

@@ -13,7 +13,7 @@ use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
 use super::world::World;
 use crate::TestbedError;
-use crate::profile::{NicProfile, ReorderEngine};
+use crate::profile::NicProfile;
 
 /// Ports of the switch: the hosts', and two dumpers of equal weight.
 const HOST_PORTS: [u32; 2] = [1, 2];
@@ -71,7 +71,7 @@ pub(super) fn world(
 fn recoveries_fit(config: &TestConfig, profiles: &[NicProfile; 2]) -> Result<(), TestbedError> {
     for (role, profile) in Role::ALL.into_iter().zip(profiles) {
         let host = config.host(role);
-        let has_engine = profile.reorder.engine != ReorderEngine::None;
+        let has_engine = profile.reorder.keeps_packets();
         let (message, help) = match (host.roce.loss_recovery, has_engine) {
             (LossRecovery::SelectiveRepeat, false) => (
                 "has no reorder engine",

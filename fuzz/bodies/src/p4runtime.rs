@@ -1,10 +1,4 @@
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use corpus::Role;
-use http_body::{Body, Frame};
 use p4::entries::{items, p4info, update};
 use p4::proto::runtime::p4_runtime_server::P4Runtime;
 use p4::proto::runtime::{
@@ -16,7 +10,6 @@ use p4::server::Control;
 use p4::switch::{Limits, Shared, Switch};
 use p4::translate;
 use prost::Message;
-use prost::bytes::Bytes;
 use tokio::runtime::Builder;
 use tokio_stream::StreamExt;
 use tonic::codec::Codec;
@@ -24,7 +17,7 @@ use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use crate::choices::Choices;
-use crate::services::framed;
+use crate::services::{Frames, framed};
 use crate::switch::connection;
 
 /// Has a controller that is the primary, and others, ask the software switch for what the input describes: messages of its bytes, and
@@ -94,27 +87,12 @@ type Notices = <Control as P4Runtime>::StreamChannelStream;
 /// Opens a stream that stays open, and waits for its first notice.
 async fn stream(control: &Control, requests: Vec<StreamMessageRequest>) -> Option<Notices> {
     let frames = requests.iter().map(|request| framed(&request.encode_to_vec()));
-    let body = Open(frames.collect());
+    let body = Frames { frames: frames.collect(), ends: false };
     let decoder = ProstCodec::<(), StreamMessageRequest>::default().decoder();
     let requests = Streaming::new_request(decoder, body, None, None);
     let mut notices = control.stream_channel(Request::new(requests)).await.ok()?.into_inner();
     notices.next().await?.ok()?;
     Some(notices)
-}
-
-/// A body of a request that does not end.
-struct Open(VecDeque<Bytes>);
-
-impl Body for Open {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.pop_front().map_or(Poll::Pending, |frame| Poll::Ready(Some(Ok(Frame::data(frame)))))
-    }
 }
 
 async fn set_pipeline(control: &Control, choices: &mut Choices<'_>) {

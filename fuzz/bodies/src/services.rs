@@ -82,7 +82,7 @@ pub(crate) fn framed(message: &[u8]) -> Bytes {
 
 /// Asks, and reads the answer to its end.
 async fn answer(mut routes: Routes, call: &str, messages: VecDeque<Bytes>) {
-    let body = tonic::body::Body::new(Whole(messages));
+    let body = tonic::body::Body::new(Frames { frames: messages, ends: true });
     let request = Request::post(call).header("content-type", "application/grpc").body(body);
     let request = request.expect("the call is a path");
     let Ok(answer) = routes.call(request).await;
@@ -90,10 +90,14 @@ async fn answer(mut routes: Routes, call: &str, messages: VecDeque<Bytes>) {
     while poll_fn(|cx| body.as_mut().poll_frame(cx)).await.is_some_and(|frame| frame.is_ok()) {}
 }
 
-/// A body of a request.
-struct Whole(VecDeque<Bytes>);
+/// The frames of a request's body.
+pub(crate) struct Frames {
+    pub(crate) frames: VecDeque<Bytes>,
+    /// True if the body ends with the last one; else more may come, and never does.
+    pub(crate) ends: bool,
+}
 
-impl Body for Whole {
+impl Body for Frames {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -101,6 +105,9 @@ impl Body for Whole {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|frame| Ok(Frame::data(frame))))
+        match self.frames.pop_front() {
+            None if !self.ends => Poll::Pending,
+            frame => Poll::Ready(frame.map(|frame| Ok(Frame::data(frame)))),
+        }
     }
 }

@@ -86,15 +86,14 @@ fn bad_arguments_are_answered() {
     let long = "x".repeat(200);
     let program = || Command::new(env!("CARGO_BIN_EXE_lumina-switch"));
     let path = |name: &str| format!("unix:{0}/{name}:{0}/guest", folder.path().display());
+    let listening_at = |address: &str| -> Vec<String> {
+        vec!["--port".into(), path("a"), "--port".into(), path("b"), "--listen".into(), address.into()]
+    };
     let cases: Vec<(Vec<String>, i32, &str)> = vec![
         (vec![], 2, "--port <PORT>"),
         (vec!["--port".into(), path("a")], 2, "1 ports are given, and the switch has two"),
         (vec!["--port".into(), "eth1".into()], 2, "write unix:LOCAL:REMOTE"),
-        (
-            vec!["--port".into(), path("a"), "--port".into(), path("b"), "--listen".into(), "here".into()],
-            2,
-            "write IP:PORT",
-        ),
+        (listening_at("here"), 2, "write IP:PORT"),
         (
             vec!["--port".into(), path("file"), "--port".into(), path("b")],
             1,
@@ -108,40 +107,10 @@ fn bad_arguments_are_answered() {
         (vec!["--port".into(), path(&long), "--port".into(), path("b")], 1, "the socket cannot be bound"),
         (vec!["--port".into(), path("none/a"), "--port".into(), path("b")], 1, "the socket cannot be bound"),
         (vec!["--port".into(), path("a"), "--port".into(), path("a")], 1, "another process receives"),
+        (listening_at(&format!("unix:{}", file.display())), 1, "a file at this path that is no socket"),
+        (listening_at("192.0.2.1:1"), 1, "192.0.2.1:1 can be reached from other machines"),
         (
-            vec![
-                "--port".into(),
-                path("a"),
-                "--port".into(),
-                path("b"),
-                "--listen".into(),
-                format!("unix:{}", file.display()),
-            ],
-            1,
-            "a file at this path that is no socket",
-        ),
-        (
-            vec![
-                "--port".into(),
-                path("a"),
-                "--port".into(),
-                path("b"),
-                "--listen".into(),
-                "192.0.2.1:1".into(),
-            ],
-            1,
-            "192.0.2.1:1 can be reached from other machines",
-        ),
-        (
-            vec![
-                "--port".into(),
-                path("a"),
-                "--port".into(),
-                path("b"),
-                "--listen".into(),
-                "192.0.2.1:1".into(),
-                "--insecure".into(),
-            ],
+            [listening_at("192.0.2.1:1"), vec!["--insecure".into()]].concat(),
             1,
             "cannot listen at 192.0.2.1:1",
         ),

@@ -21,7 +21,7 @@ use context::{Context, Job, every_nth};
 
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 use quirks::{Activity, QuirkSets};
-use reorder::{Engine, Gather};
+use reorder::Engine;
 pub(super) use stats::{FAMILIES, Stat, Stats};
 pub(super) use transport::{Dummies, QpSetup};
 use transport::{Qp, Requester};
@@ -46,6 +46,15 @@ pub(super) enum Input {
 
 /// Flows of data that a QP receives: responses, and requests.
 const FLOWS: usize = 2;
+
+/// Place of a packet among the data that its QP receives.
+#[derive(Clone, Copy)]
+struct Place {
+    flow: usize,
+    half: Half,
+    /// Distance from the first missing packet.
+    distance: u32,
+}
 
 /// A NIC.
 #[derive(Debug)]
@@ -186,7 +195,8 @@ impl Nic {
         while let Some((packet, is_drained)) = self.receive.take(now) {
             if is_drained {
                 let holding = self.holding(self.qp_of(&packet), Activity::Arrival(&packet));
-                self.process(&packet, holding, now);
+                let place = self.place(&packet);
+                self.process(&packet, place, holding, now);
             } else {
                 self.take_in(&packet, now);
             }
@@ -197,9 +207,12 @@ impl Nic {
     /// Time at which [`Nic::handle_timeout`] is to be called.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
-        let gather = self.reorder.as_ref().and_then(|engine| engine.gather.as_ref());
-        let times = [self.agenda.next_at(), self.receive.next_at(), gather.and_then(Gather::next_at)];
-        times.into_iter().flatten().min()
+        let soonest = |one: Option<Nanos>, other: Option<Nanos>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        let gather = self.reorder.as_ref().and_then(|engine| engine.gather.as_ref()?.next_at());
+        soonest(soonest(self.agenda.next_at(), self.receive.next_at()), gather)
     }
 
     /// Time at which [`Nic::poll_transmit`] may have a packet.
@@ -238,21 +251,29 @@ impl Nic {
         if Ecn::of(packet.traffic_class) == Ecn::Ce {
             self.stats.count(Stat::MarkedReceived);
         }
-        if !self.gather(packet, qp, now) {
-            self.process(packet, holding, now);
+        let place = self.place(packet);
+        if !self.gather(packet, place, now) {
+            self.process(packet, place, holding, now);
         }
     }
 
+    /// The flow of data of a packet, and its distance there; none without a reorder engine.
+    fn place(&mut self, packet: &Packet) -> Option<Place> {
+        self.reorder.as_ref()?;
+        let qp = self.qp_of(packet);
+        let (half, distance) = self.qps[qp as usize].place(packet)?;
+        Some(Place { flow: flow(qp, half), half, distance })
+    }
+
     /// Gathers a packet whose access to its bitmap would take long; false if it is to be processed at once.
-    fn gather(&mut self, packet: &Packet, qp: u32, now: Nanos) -> bool {
-        let Some(engine) = &mut self.reorder else { return false };
-        let place = self.qps[qp as usize].place(packet);
-        let Some((half, _)) = place.filter(|(_, distance)| engine.gathers(*distance)) else {
+    fn gather(&mut self, packet: &Packet, place: Option<Place>, now: Nanos) -> bool {
+        let (Some(engine), Some(place)) = (&mut self.reorder, place) else { return false };
+        if !engine.gathers(place.distance) {
             return false;
-        };
+        }
         let Some(gather) = &mut engine.gather else { return false };
         if self.receive.retain(packet) {
-            gather.push(flow(qp, half), *packet, now, &mut self.receive.drained);
+            gather.push(place.flow, *packet, now, &mut self.receive.drained);
         } else {
             self.stats.count(Stat::Discards);
         }
@@ -260,12 +281,10 @@ impl Nic {
     }
 
     /// The transport accesses the bitmap of a packet, which keeps it busy; false if the packet's bit has no room.
-    fn access(&mut self, packet: &Packet, qp: u32) -> bool {
-        let Some(engine) = &mut self.reorder else { return true };
-        let end = &mut self.qps[qp as usize];
-        let Some((half, distance)) = end.place(packet) else { return true };
-        let bitmap = end.bitmap(half).map(|(_, bitmap)| bitmap).unwrap_or_default();
-        let access = engine.access(flow(qp, half), distance, bitmap);
+    fn access(&mut self, qp: u32, place: Option<Place>) -> bool {
+        let (Some(engine), Some(place)) = (&mut self.reorder, place) else { return true };
+        let bitmap = self.qps[qp as usize].bitmap(place.half).map(|(_, bitmap)| bitmap);
+        let access = engine.access(place.flow, place.distance, bitmap.unwrap_or_default());
         self.receive.keep_busy(access.unwrap_or_default());
         access.is_some()
     }
@@ -281,16 +300,16 @@ impl Nic {
     }
 
     /// The transport takes a packet.
-    fn process(&mut self, packet: &Packet, holding: usize, now: Nanos) {
+    fn process(&mut self, packet: &Packet, place: Option<Place>, holding: usize, now: Nanos) {
         let qp = self.qp_of(packet);
         let marked = Ecn::of(packet.traffic_class) == Ecn::Ce;
         let class = packet.opcode.class();
-        let has_room = self.access(packet, qp);
+        let has_room = self.access(qp, place);
         let (end, mut cx) = self.at(qp, now, Activity::Arrival(packet));
         let mut out_of_order = false;
         match class {
-            Class::ReadResponse(_) if !has_room => end.requester.no_room(&mut cx),
-            _ if !has_room => end.responder.on_no_room(packet, &mut cx),
+            Class::ReadResponse(_) if !has_room => end.requester.ask_for_first(&mut cx),
+            _ if !has_room => end.responder.no_room(packet, &mut cx),
             Class::Request(..) | Class::ReadRequest => {
                 out_of_order = end.responder.on_request(packet, &mut cx);
             }

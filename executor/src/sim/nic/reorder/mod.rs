@@ -12,7 +12,7 @@ use dumper::Nanos;
 use crate::profile::{Reorder, ReorderEngine};
 use crate::sim::packet::Packet;
 use cache::Caches;
-pub(in crate::sim::nic) use gather::Gather;
+use gather::Gather;
 use pool::Pool;
 
 /// Bits of a connection beyond the first missing packet.

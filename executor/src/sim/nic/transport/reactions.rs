@@ -28,6 +28,9 @@ impl Requester {
 
     /// A sequence NAK for an offset that is now the oldest one, or behind an unanswered Read.
     pub(super) fn on_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
+        if self.selective().is_some() {
+            return self.on_nak_selective(offset, cx);
+        }
         if self.recovery.oldest() < offset {
             self.imply_nak(offset, cx);
             return;

@@ -329,18 +329,19 @@ impl Requester {
             _ => {}
         }
         let Some(offset) = self.offset(psn) else { return };
-        if self.selective().is_some() {
-            return self.on_answer_selective(offset, aeth.syndrome, cx);
-        }
         match aeth.syndrome {
             Syndrome::Ack(_) => {
                 self.acknowledge(offset + 1, cx);
-                if self.recovery.oldest() <= offset {
+                // With selective repeat an ACK says nothing about responses.
+                if self.recovery.oldest() <= offset && self.selective().is_none() {
                     self.imply_nak(offset, cx);
                 }
             }
             Syndrome::Nak(NakCode::PsnSequenceError) => {
-                self.acknowledge(offset, cx);
+                // One of selective repeat acknowledges nothing.
+                if self.selective().is_none() {
+                    self.acknowledge(offset, cx);
+                }
                 self.on_nak(offset, cx);
             }
             Syndrome::RnrNak(timer) => {
@@ -404,6 +405,10 @@ impl Requester {
 
     /// Everything before `limit` is acknowledged, but for Reads, which only their responses complete.
     fn acknowledge(&mut self, limit: u32, cx: &mut Context<'_>) {
+        if let Some(sender) = self.selective() {
+            sender.acknowledged = sender.acknowledged.max(limit);
+            return self.complete(cx);
+        }
         let is_read = |request: &&Request| request.verb == Verb::Read;
         let unanswered = if self.reads_posted > 0 { self.work.iter().find(is_read) } else { None };
         let oldest = self.recovery.oldest();

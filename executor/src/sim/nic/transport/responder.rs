@@ -370,7 +370,7 @@ impl Responder {
             return;
         }
         if !receiver.arrived.holds(offset) {
-            return self.no_room(verb, cx);
+            return self.no_room(packet, cx);
         }
         receiver.keep(offset, *packet, if verb == Verb::Read { packets(packet, cx) } else { 1 });
         let lost = receiver.lost(offset);
@@ -378,13 +378,8 @@ impl Responder {
     }
 
     /// There is no room for a packet beyond the expected one: it is dropped, and a NAK sent for the expected one.
-    pub(in crate::sim::nic) fn on_no_room(&mut self, packet: &Packet, cx: &mut Context<'_>) {
-        if let Some(verb) = verb_of(packet.opcode.class()) {
-            self.no_room(verb, cx);
-        }
-    }
-
-    fn no_room(&mut self, verb: Verb, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn no_room(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        let Some(verb) = verb_of(packet.opcode.class()) else { return };
         let Some(receiver) = self.selective() else { return };
         let expected = receiver.arrived.base;
         if receiver.arrived.asks_for_first() {

@@ -2,8 +2,6 @@
 
 use corpus::Verb;
 use dumper::Nanos;
-use dumper::observation::CompletionStatus;
-use dumper::wire::{NakCode, Syndrome};
 
 use super::recovery::Recovery;
 use super::requester::{Request, Requester};
@@ -22,38 +20,8 @@ impl Requester {
         }
     }
 
-    /// An answer of the responder to an offset.
-    pub(super) fn on_answer_selective(&mut self, offset: u32, syndrome: Syndrome, cx: &mut Context<'_>) {
-        match syndrome {
-            Syndrome::Ack(_) => self.acknowledged_selective(offset + 1, cx),
-            // Such a NAK acknowledges nothing.
-            Syndrome::Nak(NakCode::PsnSequenceError) => self.on_nak_selective(offset, cx),
-            Syndrome::RnrNak(timer) => {
-                self.acknowledged_selective(offset, cx);
-                self.on_rnr_nak(offset, timer, cx);
-            }
-            Syndrome::Nak(_) => {
-                self.acknowledged_selective(offset, cx);
-                if cx.quirks.fatal_nak_ignored {
-                    self.on_nak_selective(offset, cx);
-                } else {
-                    self.fail(CompletionStatus::RemoteError, cx);
-                }
-            }
-            Syndrome::Reserved(_) => {}
-        }
-    }
-
-    /// Everything before an offset is acknowledged, but for Reads, which only their responses complete.
-    fn acknowledged_selective(&mut self, limit: u32, cx: &mut Context<'_>) {
-        if let Some(sender) = self.selective() {
-            sender.acknowledged = sender.acknowledged.max(limit);
-        }
-        self.complete(cx);
-    }
-
     /// A packet is missing at the responder. No retry is spent: as many NAKs as packets were lost may come before any progress.
-    fn on_nak_selective(&mut self, offset: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_nak_selective(&mut self, offset: u32, cx: &mut Context<'_>) {
         // A Read request is one packet, whose responses take further PSNs.
         let Some(request) =
             self.request_of(offset).filter(|one| one.verb != Verb::Read || one.first == offset)
@@ -124,20 +92,15 @@ impl Requester {
         if !self.write_response(read, offset, packet, cx) {
             return false;
         }
-        while self.take_first_response() {}
+        while let Some(sender) = self.selective()
+            && sender.responses.take_first().is_some()
+        {
+            sender.responses.advance(1);
+            self.skip_to_read();
+        }
         self.complete(cx);
         self.ask_for_lost(offset, cx);
         out_of_order
-    }
-
-    /// Moves the first missing response past one that is there; false if none is.
-    fn take_first_response(&mut self) -> bool {
-        let taken = self.selective().is_some_and(|sender| sender.responses.take_first().is_some());
-        if taken {
-            self.selective().into_iter().for_each(|sender| sender.responses.advance(1));
-            self.skip_to_read();
-        }
-        taken
     }
 
     /// The first missing response is of a Read: PSNs of other requests before it have none.
@@ -152,7 +115,7 @@ impl Requester {
     }
 
     /// Completes the requests that are acknowledged, and the Reads whose responses are there.
-    fn complete(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn complete(&mut self, cx: &mut Context<'_>) {
         let Recovery::Selective(sender) = &self.recovery else { return };
         let mut oldest = sender.oldest;
         for request in &self.work {
@@ -187,8 +150,8 @@ impl Requester {
         }
     }
 
-    /// Asks for the first missing response, unless it was asked for.
-    fn ask_for_first(&mut self, cx: &mut Context<'_>) {
+    /// There is no room for a response that arrived: it is dropped, and the first missing one asked for, unless it was.
+    pub(in crate::sim::nic) fn ask_for_first(&mut self, cx: &mut Context<'_>) {
         let Some(sender) = self.selective() else { return };
         let first = sender.responses.base;
         if sender.responses.asks_for_first() {
@@ -203,11 +166,6 @@ impl Requester {
         cx.count(Stat::ImpliedNaks);
         let latency = cx.nack_generation(Verb::Read);
         self.repeat_after(offset, latency, cx);
-    }
-
-    /// There is no room for a response that arrived: it is dropped, and the first missing one asked for.
-    pub(in crate::sim::nic) fn no_room(&mut self, cx: &mut Context<'_>) {
-        self.ask_for_first(cx);
     }
 
     /// Offset of the first missing response, and the bitmap of those beyond it; none with go-back-N.
