@@ -33,6 +33,7 @@ mod load;
 pub mod lumina;
 mod mitigation;
 mod packets;
+mod reordering;
 mod source;
 pub mod store;
 mod suggest;

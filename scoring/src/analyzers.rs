@@ -44,6 +44,26 @@ analyzers! {
             and answers may cross it on the way: behaviour that a conforming NIC could have shown is no anomaly.",
     }
 
+    /// Requester and responder that repeat selectively.
+    SelectiveRepeat {
+        name: "selective-repeat",
+        summary: "holds requester and responder to selective repeat, where the test asks for it",
+        needs: "a trace and the configuration of a test with `loss-recovery = \"selective-repeat\"`",
+        explanation: "Follows each PSN through two transition tables: at the end that sends it, and at the end that receives it. A \
+            receiver asks for a packet once, and only after a later one; a requester sends again what was asked for, and \
+            nothing else until its timer expires.",
+    }
+
+    /// Packets that overtake each other.
+    Reordering {
+        name: "reordering",
+        summary: "measures how far packets were reordered, and NAKs and retransmissions of packets that were not lost",
+        needs: "a trace",
+        explanation: "Share, extent, late time and n-reordering of the packets of each direction of a connection as they left the \
+            switch (RFC 4737), first transmissions only. A NAK or retransmission is spurious if the last transmission of its \
+            packet left the switch intact. It measures and does not judge.",
+    }
+
     /// Phases of retransmissions.
     Retransmission {
         name: "retransmission",
@@ -123,6 +143,16 @@ analyzers! {
         explanation: "Measures generation and reaction of each NACK without queueing: behind other packets on the \
             slowest link, behind an uninterrupted train of the sender, behind other connections that recover at the \
             same time. An oracle: judges tests.",
+    }
+
+    /// Goodput under reordering.
+    ReorderCollapse {
+        name: "reorder-collapse",
+        summary: "compares goodput under reordering with that over the slowest path alone",
+        needs: "a test that was run, and its run over the slowest path alone",
+        explanation: "Where packets overtook each other and none was lost, goodput should stay near that of the slowest path: less \
+            than half of it is a collapse. Go-back-N collapses by its nature: the finding then says how much reordering the \
+            NIC takes. An oracle: judges tests.",
     }
 
     /// Uninvolved connections.

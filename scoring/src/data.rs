@@ -6,6 +6,7 @@ use dumper::observation::CompletionStatus;
 use rustc_hash::FxHashMap;
 
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
+use crate::known::repeats_selectively;
 use crate::rewritten;
 use crate::rules::Rule;
 
@@ -87,11 +88,11 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
         };
         let misses = message.misses().filter(|amount| !excused(*amount));
         if let (Some(bytes), Some(amount)) = (message.bytes, misses) {
-            wrong(
-                Rule::DeliveredNotOnce,
-                amount.name(),
-                format!("writes {written} bytes to memory instead of {bytes}, {of}"),
-            );
+            let rule = match amount {
+                Amount::More if config.is_some_and(repeats_selectively) => Rule::SrDeliveredTwice,
+                Amount::Less | Amount::More => Rule::DeliveredNotOnce,
+            };
+            wrong(rule, amount.name(), format!("writes {written} bytes to memory instead of {bytes}, {of}"));
         }
         if message.damaged && !deception.of_data {
             wrong(

@@ -104,6 +104,10 @@ pub const SLOWEST_NACK: Nanos = Nanos::from_millis(100);
 /// progress some microseconds before they arrive; queues at the ports let both vary by a few packets.
 pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
+/// Goodput below this share of that over the slowest path alone, in percent, is a collapse: packets of the slowest path come no
+/// later than they would there, and receivers that keep what is early lose little (LEFT figure 6: 94 %).
+pub const COLLAPSES_BELOW_PERCENT: u64 = 50;
+
 /// So many retransmissions right behind duplicate ACKs may have another reason: one whose timer expires as the ACK
 /// comes, and one whose reason was lost between the switch and the host, or lies before the trace. No third one has by
 /// chance.

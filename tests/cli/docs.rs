@@ -11,7 +11,8 @@ use executor::NicProfile;
 use executor::agent::{FAMILIES, Judged, Radix, Roots};
 use executor::profile::{FIELDS, conditional_fields, family_counters};
 use scoring::score::calibration;
-use scoring::{CLAUSES, Clause, Document, ExpiryCause, Rule, counters_moved_by, go_back_n};
+use scoring::tables::{Described, describe_tables, table_clauses};
+use scoring::{CLAUSES, Clause, Document, ExpiryCause, Rule, counters_moved_by};
 
 fn rules() -> String {
     let mut text = String::from("| rule | kind | what is expected | source |\n|---|---|---|---|\n");
@@ -24,7 +25,7 @@ fn rules() -> String {
 
 fn machines() -> String {
     let mut text = String::new();
-    for (title, _, diagram) in go_back_n::describe_tables() {
+    for Described { title, diagram, .. } in describe_tables() {
         let _ = write!(text, "### {title}\n\n```mermaid\n{diagram}```\n\n");
     }
     text
@@ -89,7 +90,7 @@ fn cited(text: &str) -> BTreeSet<String> {
 /// Clauses: where each is judged, simulated and scripted.
 fn clauses() -> String {
     let of_iba = |clause: &Clause| clause.document == Document::Iba && !clause.section.is_empty();
-    let lines = go_back_n::table_clauses().filter(of_iba).collect::<Vec<_>>();
+    let lines = table_clauses().into_iter().filter(of_iba).collect::<Vec<_>>();
     let simulator: Vec<_> =
         sources("executor/src/sim", "rs").into_iter().map(|(name, text)| (name, cited(&text))).collect();
     let scripts: Vec<_> = sources("tests/scripts", "rds").into_iter().map(|(_, text)| cited(&text)).collect();

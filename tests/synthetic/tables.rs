@@ -1,7 +1,8 @@
 //! The transition tables: their snapshots, and that every transition happens in some trace.
 
-use scoring::go_back_n::table::{Next, describe, diagram};
 use scoring::go_back_n::tables::{answers, requester, responder};
+use scoring::machines::table::{Next, describe, diagram};
+use scoring::selective_repeat::tables::{receiver, sender};
 
 /// State x event: where it goes, and what it breaks.
 macro_rules! matrix {
@@ -29,6 +30,8 @@ fn the_tables_are_these() {
         insta::assert_snapshot!("requester", matrix!(requester));
         insta::assert_snapshot!("responder", matrix!(responder));
         insta::assert_snapshot!("answers", matrix!(answers));
+        insta::assert_snapshot!("sender", matrix!(sender));
+        insta::assert_snapshot!("receiver", matrix!(receiver));
     });
 }
 
@@ -37,8 +40,8 @@ mod coverage {
     use dumper::trace::{Extra, Origin};
     use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
     use dumper::{ActionKind, Event as Injected, HostCounters, Nanos, Observation, Record, Trace};
-    use scoring::go_back_n::table::Next;
     use scoring::go_back_n::tables::{answers, requester, responder};
+    use scoring::machines::table::Next;
     use scoring::{Options, analyze};
     use tests::synthetic::{self, Dice, counters, random};
 

@@ -119,6 +119,16 @@ impl Network {
         Self { paths: Vec::new(), spray, flowlet_gap_ns, spray_packets, seed, ..self.clone() }
     }
 
+    /// The same over one path that is as slow as the slowest: the longest delay, the lowest rate.
+    #[must_use]
+    pub fn over_slowest_path(&self) -> Self {
+        let delay_ns = self.paths.iter().map(|path| path.delay_ns).max().unwrap_or_default();
+        let limited = self.paths.iter().filter(|path| path.rate_gbps > 0);
+        let narrowest = limited.min_by_key(|path| path.rate_gbps).copied().unwrap_or_default();
+        let path = Path { delay_ns, weight: Path::default().weight, ..narrowest };
+        Self { paths: vec![path], ..self.without_paths() }
+    }
+
     /// Returns true if a choice of paths is drawn.
     #[must_use]
     pub const fn sprays(&self) -> bool {

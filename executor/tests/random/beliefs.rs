@@ -9,7 +9,7 @@ use scoring::go_back_n::{Belief, Beliefs, Ordered};
 use scoring::{Options, beliefs};
 
 use super::environment::number;
-use super::{Case, each_seed};
+use super::{Case, each_seed, selective};
 
 /// Widths of the beliefs that were held to the truth, and what was not inside.
 #[derive(Default)]
@@ -62,8 +62,8 @@ impl Held {
 }
 
 /// Holds the beliefs of a test to what its NICs truly knew.
-fn hold(seed: u64) -> Held {
-    let Case { config, profiles } = Case::draw(seed);
+fn hold(seed: u64, draw: fn(u64) -> Case) -> Held {
+    let Case { config, profiles } = draw(seed);
     let mut truths: BTreeMap<(u32, bool), VecDeque<Truth>> = BTreeMap::new();
     let observation = run_and_watch(&config, profiles, |truth| {
         if !truth.is_cnp {
@@ -108,12 +108,12 @@ fn hold(seed: u64) -> Held {
     held
 }
 
-#[test]
-fn the_true_state_lies_inside_the_beliefs() {
-    let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 4_000));
+/// Holds the beliefs of so many tests, unless `LUMINA_CASES` says how many, to the truth; returns what was seen, and the tests.
+fn hold_all(tests: u64, draw: fn(u64) -> Case) -> (Held, u64) {
+    let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", tests));
     let held = Mutex::new(Held::default());
     each_seed(first, cases, |seed| {
-        let of_test = hold(seed);
+        let of_test = hold(seed, draw);
         held.lock().unwrap().add(of_test);
     });
     let held = held.into_inner().unwrap();
@@ -125,8 +125,21 @@ fn the_true_state_lies_inside_the_beliefs() {
     let some = held.outside.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
     assert!(held.outside.is_empty(), "{} of the true states lie outside:\n{some}", held.outside.len());
     assert!(believed * 10 > packets * 9, "nothing is believed of the sender of most packets");
+    (held, cases)
+}
+
+#[test]
+fn the_true_state_lies_inside_the_beliefs() {
+    let (held, cases) = hold_all(4_000, Case::draw);
     for circumstance in ["drop", "corrupt", "delay", "reorder", "duplicate", "Read", "RNR NAK"] {
         let tests = held.tests.get(circumstance).copied().unwrap_or(0);
         assert!(tests * 50 > cases, "only {tests} of {cases} tests have {circumstance}");
     }
+}
+
+#[test]
+fn the_true_state_lies_inside_the_beliefs_of_selective_repeat() {
+    let (held, _) = hold_all(500, selective::draw);
+    // A packet out of order is believed to have moved nothing.
+    assert!(held.median("expected PSN") <= 64, "{}", held.median("expected PSN"));
 }

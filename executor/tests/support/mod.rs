@@ -14,9 +14,10 @@ pub(crate) fn assess(config: &TestConfig, nics: &[NicProfile; 2], observation: &
         let test = reference.of(config);
         let [requester, responder] = nics.clone();
         let pair = match reference {
-            Reference::WithoutEvents | Reference::WithoutEts | Reference::WithoutMitigation => {
-                [requester, responder]
-            }
+            Reference::WithoutEvents
+            | Reference::WithoutEts
+            | Reference::WithoutMitigation
+            | Reference::OnePath => [requester, responder],
             Reference::RequesterWithItself => [requester.clone(), requester],
             Reference::ResponderWithItself => [responder.clone(), responder],
         };

@@ -57,7 +57,7 @@ const RUNS: usize = 5;
 /// A test that the pair can run, the same for the same seed.
 fn draw(seed: u64) -> TestConfig {
     let (objectives, kinds) = (Objective::ALL.map(Objective::name), Kind::ALL.map(Kind::name));
-    let vocabulary = Vocabulary { objectives: &objectives, kinds: &kinds };
+    let vocabulary = Vocabulary { objectives: &objectives, kinds: &kinds, named_only: &[] };
     let general = Target::load("general", Path::new(""), vocabulary).unwrap();
     // Without losses long timers take no longer.
     let target = general.within(&Capabilities { quick: None, ..capabilities() }).unwrap();

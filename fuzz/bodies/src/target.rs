@@ -6,8 +6,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 
 /// Words that the targets of the corpus may name.
-const VOCABULARY: Vocabulary<'_> =
-    Vocabulary { objectives: &["fsm", "latency", "discards"], kinds: &["stall", "gbn-violation"] };
+const VOCABULARY: Vocabulary<'_> = Vocabulary {
+    objectives: &["fsm", "latency", "discards"],
+    kinds: &["stall", "gbn-violation"],
+    named_only: &["gbn-violation"],
+};
 
 /// Tests drawn and mutated from a space.
 const TESTS: u64 = 4;

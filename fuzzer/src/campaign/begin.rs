@@ -49,16 +49,18 @@ pub fn vocabulary() -> Vocabulary<'static> {
         }
         names
     };
-    const KINDS: [&str; Kind::ALL.len()] = {
-        let mut names = [""; Kind::ALL.len()];
+    const fn names<const N: usize>(kinds: [Kind; N]) -> [&'static str; N] {
+        let mut names = [""; N];
         let mut at = 0;
-        while at < names.len() {
-            names[at] = Kind::ALL[at].name();
+        while at < N {
+            names[at] = kinds[at].name();
             at += 1;
         }
         names
-    };
-    Vocabulary { objectives: &OBJECTIVES, kinds: &KINDS }
+    }
+    const KINDS: [&str; Kind::ALL.len()] = names(Kind::ALL);
+    const NAMED_ONLY: [&str; Kind::NAMED_ONLY.len()] = names(Kind::NAMED_ONLY);
+    Vocabulary { objectives: &OBJECTIVES, kinds: &KINDS, named_only: &NAMED_ONLY }
 }
 
 impl Campaign {

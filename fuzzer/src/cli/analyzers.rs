@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::Subcommand;
-use scoring::{About, Analyzer, Rule, analyzers, go_back_n};
+use scoring::tables::describe_tables;
+use scoring::{About, Analyzer, Rule, analyzers};
 use serde::Serialize;
 
 use super::output::{bad_message, print, print_json};
@@ -103,10 +104,8 @@ fn describe(analyzer: Analyzer, diagram: bool) -> String {
             rule.source()
         );
     }
-    if analyzer == Analyzer::GoBackN {
-        for (title, table, mermaid) in go_back_n::describe_tables() {
-            let _ = writeln!(text, "\n{title}\n{}", if diagram { mermaid } else { table });
-        }
+    for table in describe_tables().into_iter().filter(|table| table.machine.analyzer() == analyzer) {
+        let _ = writeln!(text, "\n{}\n{}", table.title, if diagram { table.diagram } else { table.text });
     }
     text
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use askama::Template;
 use corpus::plural;
-use scoring::go_back_n::{Machine, Situation, Transition, transitions};
+use scoring::Analyzer;
+use scoring::machines::Situation;
+use scoring::tables::{Machine, Transition, transitions};
 use scoring::{Kind, Severity};
 
 use super::Night;
@@ -260,7 +262,12 @@ fn exercised(night: &Night) -> Vec<Exercised> {
             broken: breaking.iter().filter(is_made).map(name).collect(),
         }
     };
-    Machine::ALL.map(of).into()
+    // Without tests that repeat selectively their machines have nothing to say.
+    let has_tests = |machine: &Machine| {
+        let is_of = |one: &Transition| one.machine == *machine && made.contains(&one.number);
+        machine.analyzer() == Analyzer::GoBackN || all.iter().any(is_of)
+    };
+    Machine::ALL.into_iter().filter(has_tests).map(of).collect()
 }
 
 #[cfg(test)]

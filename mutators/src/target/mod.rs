@@ -32,6 +32,16 @@ pub struct Vocabulary<'a> {
     pub objectives: &'a [&'a str],
     /// Kinds of anomaly (`scoring`).
     pub kinds: &'a [&'a str],
+    /// Of these kinds, those that only targets which name them look for: `all` does not stand for them.
+    pub named_only: &'a [&'a str],
+}
+
+impl Vocabulary<'_> {
+    /// The kinds that `all` stands for.
+    fn all(&self) -> Vec<String> {
+        let kinds = self.kinds.iter().filter(|kind| !self.named_only.contains(kind));
+        kinds.map(|kind| (*kind).to_owned()).collect()
+    }
 }
 
 /// Purpose of a campaign: the anomalies it looks for, and the space it searches.

@@ -34,7 +34,7 @@ const TOP: &[&str] = &[
     "hosts",
     "events",
 ];
-/// Word in `oracles` that means every kind.
+/// Word in `oracles` that means every kind, but those that only targets which name them look for.
 const ALL: &str = "all";
 
 /// A target with its sources.
@@ -111,7 +111,7 @@ fn empty(vocabulary: Vocabulary<'_>) -> Target {
         pool: POOL.default as u32,
         fresh: FRESH.default as u32,
         weights: BTreeMap::new(),
-        oracles: vocabulary.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        oracles: vocabulary.all(),
         operators,
         space: Space::default(),
     }
@@ -242,7 +242,7 @@ impl Reader<'_, '_> {
         let help = || format!("a list of kinds, or \"{ALL}\"; there are {}", known.join(", "));
         match value.get_ref() {
             DeValue::String(all) if all == ALL => {
-                self.target.oracles = known.iter().map(|kind| (*kind).to_owned()).collect();
+                self.target.oracles = self.vocabulary.all();
             }
             DeValue::Array(items) if items.is_empty() => {
                 self.report.note(

@@ -21,6 +21,7 @@ pub(crate) const VOCABULARY: Vocabulary<'_> = Vocabulary {
         "stall",
         "integrity",
         "tail",
+        "reorder",
     ],
     kinds: &[
         "noisy-neighbor",
@@ -36,8 +37,10 @@ pub(crate) const VOCABULARY: Vocabulary<'_> = Vocabulary {
         "interop-discard",
         "non-work-conserving",
         "mitigation-harm",
+        "reorder-collapse",
         "crash",
     ],
+    named_only: &["reorder-collapse"],
 };
 
 /// Two hosts as a campaign makes them.

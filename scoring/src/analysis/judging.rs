@@ -12,14 +12,17 @@ use super::{Analysis, Seen, summaries};
 use crate::anomaly::Anomalies;
 use crate::cnp::{CnpAnalyzer, CnpLimiter, Outcome};
 use crate::counters::CounterReport;
-use crate::go_back_n::{Beliefs, ConnectionTracker, Findings, SharedPath, Stuck, Transitions};
+use crate::go_back_n::{Beliefs, ConnectionTracker, Findings, SharedPath, Stuck};
 use crate::known::{Host, Known, repeats_selectively};
+use crate::machines::Transitions;
 use crate::messages;
+use crate::reorder::Reorderings;
 use crate::rewritten;
 use crate::see::connections::{Certainty, LARGEST_MTU, key_of};
 use crate::see::events::EventLog;
 use crate::see::prompt::PromptAnswers;
 use crate::see::report::Report;
+use crate::selective_repeat::SelectiveRepeat;
 
 /// Takes the beliefs at a packet, by its place in the trace.
 pub(super) type Watch<'w> = dyn FnMut(usize, Option<Beliefs>) + 'w;
@@ -31,6 +34,9 @@ pub(super) struct Judging<'a> {
     pub(super) seen: &'a Seen,
     pub(super) routes: Routes,
     pub(super) trackers: Vec<ConnectionTracker>,
+    /// The same connections, where they repeat selectively.
+    pub(super) selective: SelectiveRepeat,
+    pub(super) reordering: Reorderings,
     pub(super) cnp: CnpAnalyzer<'a>,
     pub(super) prompt: PromptAnswers<'a>,
     pub(super) findings: Findings,
@@ -58,6 +64,7 @@ impl<'a> Judging<'a> {
         let trace = &observation.trace;
         let mut routes = Routes::new(trace);
         let mut trackers: Vec<ConnectionTracker> = Vec::with_capacity(seen.pairs.len());
+        let mut whole = Vec::new();
         for (pair, number) in seen.pairs.iter().zip(1..) {
             if pair.certainty != Certainty::Ambiguous {
                 routes.add(pair, trackers.len() as u32);
@@ -66,12 +73,15 @@ impl<'a> Judging<'a> {
                 let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
                 let hosts =
                     ends.map(|ip| seen.sides.at(ip).map_or(Host::default(), |side| *known.host(side)));
+                whole.push((*pair, number, mtu, hosts));
                 trackers.push(ConnectionTracker::new(*pair, number, mtu, hosts));
             }
         }
         if config.is_some_and(|config| rewritten::misdirects(config) || repeats_selectively(config)) {
             trackers.iter_mut().for_each(ConnectionTracker::give_up);
         }
+        let reordering = Reorderings::of(whole.iter().map(|(pair, _, mtu, _)| (*pair, *mtu)));
+        let selective = SelectiveRepeat::of(config, &known, whole.into_iter());
         let anomalies = match trace.origin() {
             Origin::Mirror => Anomalies::default(),
             Origin::Plain => Anomalies::lenient(),
@@ -91,6 +101,8 @@ impl<'a> Judging<'a> {
             seen,
             routes,
             trackers,
+            selective,
+            reordering,
             cnp: CnpAnalyzer::new(trace, &seen.pairs, &seen.sides, known),
             prompt: PromptAnswers::new(trace, &seen.pairs, &seen.sides),
             findings,
@@ -113,6 +125,7 @@ impl<'a> Judging<'a> {
         if let Some(tracker) = self.routes.tracker(record, &mut self.trackers) {
             tracker.give_up();
         }
+        self.selective.give_up(self.routes.place(record));
     }
 
     /// Number of a tracked connection in the hosts' log.
@@ -149,7 +162,7 @@ impl<'a> Judging<'a> {
         anomalies.sort();
         let (counts, completions) = (self.cnp.counts(), self.observation.completions());
         Analysis {
-            connections: summaries(&self.seen.pairs, &self.seen.profiles, &self.trackers, &retransmissions),
+            connections: summaries(self.seen, &self.trackers, &self.selective, &retransmissions),
             event_count: self.events.count(),
             events: self.events.into_listed(),
             marked: counts.iter().map(|count| count.marked).sum(),
@@ -161,6 +174,7 @@ impl<'a> Judging<'a> {
             retransmissions,
             ends_at_copies,
             transitions,
+            reordering: self.reordering.seen(),
             counters: self.counters,
             messages: messages::per_qp(self.observation.completions.as_deref(), self.config),
             iterations: messages::iterations::of_pairs(completions, self.config),

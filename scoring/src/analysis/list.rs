@@ -48,6 +48,26 @@ pub(super) const ANALYZERS: &[Entry] = &[
         ends: go_back_n_ends,
     },
     Entry {
+        analyzer: Analyzer::SelectiveRepeat,
+        enters: Some(selective_repeat_enters),
+        leaves: Some(selective_repeat_leaves),
+        ends: |_| {},
+    },
+    Entry {
+        analyzer: Analyzer::Reordering,
+        enters: Some(|judging, _, record, fate| {
+            let place = judging.routes.place(record);
+            judging.reordering.enters(place, record, fate);
+        }),
+        leaves: Some(|judging, record, left, copy| {
+            if copy == 0 {
+                let place = judging.routes.place(record);
+                judging.reordering.leaves(place, record, left);
+            }
+        }),
+        ends: |_| {},
+    },
+    Entry {
         analyzer: Analyzer::Cnp,
         enters: Some(|judging, _, record, fate| {
             judging.cnp.enters(record, fate, &mut judging.findings.anomalies);
@@ -94,6 +114,31 @@ fn go_back_n_leaves(judging: &mut Judging<'_>, record: &Record, left: Nanos, _: 
     if let Some(tracker) = judging.routes.notified(record, &mut judging.trackers) {
         tracker.notified();
     }
+}
+
+fn selective_repeat_enters(judging: &mut Judging<'_>, at: usize, record: &Record, fate: Fate) {
+    let (place, findings) = (judging.routes.place(record), &mut judging.findings);
+    let beliefs = judging.selective.enters(
+        place,
+        record,
+        fate,
+        (&findings.known, &findings.shared_path),
+        (&mut findings.transitions, &mut findings.anomalies),
+    );
+    if let Some(watch) = judging.watch.as_mut().filter(|_| beliefs.is_some()) {
+        watch(at, beliefs);
+    }
+}
+
+fn selective_repeat_leaves(judging: &mut Judging<'_>, record: &Record, left: Nanos, _: u8) {
+    let (place, findings) = (judging.routes.place(record), &mut judging.findings);
+    judging.selective.leaves(
+        place,
+        record,
+        left,
+        (&findings.known, &findings.shared_path),
+        (&mut findings.transitions, &mut findings.anomalies),
+    );
 }
 
 /// Judges obligations whose patience has run out, and the hosts' reports.

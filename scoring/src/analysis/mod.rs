@@ -20,10 +20,12 @@ use crate::anomaly::Anomalies;
 use crate::causes::ExpiryCause;
 use crate::cnp::CnpLimiter;
 use crate::counters::CounterReport;
-use crate::go_back_n::{Beliefs, ConnectionTracker, EndAtCopies, Expiries, Transitions};
+use crate::go_back_n::{Beliefs, ConnectionTracker, EndAtCopies, Expiries};
 use crate::known::{AckTimer, Known};
+use crate::machines::Transitions;
 use crate::messages::iterations::PairIterations;
 use crate::messages::{MessageTime, QpMessages};
+use crate::reorder::Reordering;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
 use crate::see::connections::{self, Certainty, FlowProfile, Pair, key_of};
@@ -31,6 +33,7 @@ use crate::see::events::InjectedEvent;
 use crate::see::facts::{self, HostFacts};
 use crate::see::prompt::PromptAnswer;
 use crate::see::sides::Sides;
+use crate::selective_repeat::SelectiveRepeat;
 use crate::thresholds::Times;
 
 /// The analyzers that run on every observation, in order.
@@ -87,7 +90,9 @@ pub struct Analysis {
     pub retransmissions: Vec<Retransmission>,
     /// Requesters that gave up when copies of a NAK came.
     pub ends_at_copies: Vec<EndAtCopies>,
-    /// Transitions that the machines of go-back-N made.
+    /// Reordering of each judged connection: of the packets towards its responder, and towards its requester.
+    pub reordering: Vec<[Reordering; 2]>,
+    /// Transitions that the machines made.
     pub transitions: Transitions,
     /// ECN-marked packets delivered.
     pub marked: u64,
@@ -229,9 +234,9 @@ fn judged(pairs: &[Pair]) -> impl Iterator<Item = usize> + '_ {
 }
 
 fn summaries(
-    pairs: &[Pair],
-    profiles: &[FlowProfile],
+    Seen { pairs, profiles, .. }: &Seen,
     trackers: &[ConnectionTracker],
+    selective: &SelectiveRepeat,
     retransmissions: &[Retransmission],
 ) -> Vec<ConnectionSummary> {
     let mut fast = vec![0; pairs.len()];
@@ -250,9 +255,14 @@ fn summaries(
         }
     }
     let mut tracker_of = vec![None; pairs.len()];
-    for (tracker, at) in trackers.iter().zip(judged(pairs)) {
-        tracker_of[at] = Some(tracker);
+    for ((place, tracker), at) in trackers.iter().enumerate().zip(judged(pairs)) {
+        tracker_of[at] = Some((place, tracker));
+        let repeats = selective.repeats(place);
+        fast[at] += repeats.asked;
+        timeouts[at] += repeats.by_timer;
     }
+    let judges =
+        |(place, tracker): (usize, &ConnectionTracker)| !tracker.gave_up() || selective.judged(place);
     let packets = |flow: dumper::FlowId| profiles[flow.index()].packets;
     pairs
         .iter()
@@ -263,13 +273,15 @@ fn summaries(
             first_psn: pair.initial_psn.value(),
             certainty: pair.certainty,
             candidates: (pair.certainty == Certainty::Ambiguous).then_some(pair.candidates),
-            judged: tracker_of[at].is_some_and(|tracker| !tracker.gave_up()),
-            responses_judged: tracker_of[at].is_none_or(ConnectionTracker::judged_responses),
+            judged: tracker_of[at].is_some_and(judges),
+            responses_judged: tracker_of[at].is_none_or(|(_, tracker)| tracker.judged_responses()),
             packets: packets(pair.requests) + pair.answers.map_or(0, packets),
             fast_retransmissions: fast[at],
             timeout_retransmissions: timeouts[at],
             timeout_causes: std::mem::take(&mut causes[at]),
-            unrecovered: tracker_of[at].map(|tracker| tracker.unrecovered().collect()).unwrap_or_default(),
+            unrecovered: tracker_of[at]
+                .map(|(_, tracker)| tracker.unrecovered().collect())
+                .unwrap_or_default(),
         })
         .collect()
 }

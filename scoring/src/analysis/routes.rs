@@ -51,12 +51,9 @@ impl Routes {
         }
     }
 
+    /// Place of the tracker of a packet's connection.
     #[inline]
-    pub(super) fn tracker<'t>(
-        &self,
-        record: &Record,
-        trackers: &'t mut [ConnectionTracker],
-    ) -> Option<&'t mut ConnectionTracker> {
+    pub(super) fn place(&self, record: &Record) -> usize {
         let route = self.0[record.flow.index()];
         let class = record.class();
         let at = if class.is_request() {
@@ -66,7 +63,16 @@ impl Routes {
         } else {
             NOBODY
         };
-        trackers.get_mut(at as usize)
+        at as usize
+    }
+
+    #[inline]
+    pub(super) fn tracker<'t>(
+        &self,
+        record: &Record,
+        trackers: &'t mut [ConnectionTracker],
+    ) -> Option<&'t mut ConnectionTracker> {
+        trackers.get_mut(self.place(record))
     }
 
     /// The tracker of the connection whose requester a CNP is for.

@@ -37,7 +37,7 @@ pub struct Belief<T> {
 impl<T: Ordered> Belief<T> {
     /// A value that is certain.
     #[inline]
-    pub(super) const fn certain(value: T) -> Self {
+    pub(crate) const fn certain(value: T) -> Self {
         Self { least: value, most: value }
     }
 
@@ -78,7 +78,7 @@ impl<T: Ordered> Belief<T> {
 
     /// The value may have grown to this one.
     #[inline]
-    pub(super) fn may_reach(&mut self, value: T) {
+    pub(crate) fn may_reach(&mut self, value: T) {
         if value.distance(self.most) > 0 {
             self.most = value;
         }

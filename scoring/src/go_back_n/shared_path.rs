@@ -55,7 +55,7 @@ impl SharedPath {
 
     /// Earliest time at which the NIC can have scheduled the request that enters now.
     #[inline]
-    pub(super) fn scheduled(&self) -> Nanos {
+    pub(crate) fn scheduled(&self) -> Nanos {
         self.pipeline.packets.front().map_or(self.last_request, |(time, _)| *time)
     }
 

@@ -9,13 +9,13 @@
 
 /// Machine of the requester of Sends, Writes, Reads and atomics.
 pub mod requester {
-    use crate::go_back_n::table::{Next, machine};
+    use crate::machines::table::{Next, machine};
     use crate::rules::{Rule, iba, remark};
     use Next::{Go, Never, Stay, Wrong, WrongGo};
     use State::{Failed, Flowing, GapHeard, NakHeard, Repeating, RnrHeard};
 
     machine! {
-        machine Requester;
+        first 0;
         /// State of the requester: NAKs and gaps that it has received, as far as the switch can tell.
         states State {
             /// Nothing to repeat.
@@ -148,13 +148,13 @@ pub mod requester {
 
 /// Machine of the responder that takes requests and acknowledges them.
 pub mod responder {
-    use crate::go_back_n::table::{Next, machine};
+    use crate::machines::table::{Next, machine};
     use crate::rules::{Rule, iba, remark};
     use Next::{Go, Never, Stay, Wrong, WrongGo};
     use State::{Failed, GapNaked, GapOpen, InOrder, NotReady};
 
     machine! {
-        machine Responder;
+        first super::requester::END;
         /// State of the responder, if everything that left the switch has arrived.
         states State {
             /// Everything so far came in order.
@@ -263,13 +263,13 @@ pub mod responder {
 
 /// Machine of the responder that answers Reads and atomics.
 pub mod answers {
-    use crate::go_back_n::table::{Next, machine};
+    use crate::machines::table::{Next, machine};
     use crate::rules::{Rule, iba, remark};
     use Next::{Go, Never, Stay, Wrong, WrongGo};
     use State::{Answering, Idle};
 
     machine! {
-        machine Answers;
+        first super::responder::END;
         /// State of the response stream.
         states State {
             /// No response is under way.

@@ -13,6 +13,7 @@ use super::baseline::discards;
 use super::passage::{Passage, departures};
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
+use crate::known::repeats_selectively;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::see::prompt::PromptAnswer;
@@ -54,7 +55,8 @@ pub(crate) fn phases(
 ) -> Vec<Phase> {
     let trace = &observation.trace;
     let mut phases: Vec<Phase> = Vec::new();
-    if clears_mig_req(config) {
+    // A receiver that repeats selectively asks only for what it takes for lost, which may be later.
+    if clears_mig_req(config) || repeats_selectively(config) {
         return phases;
     }
     let may_be_lost = [&observation.requester, &observation.responder]

@@ -44,5 +44,7 @@ measures! {
     Silence = "Longest silence before further packets, in multiples of the longest configured wait",
     Stalls = "Stalls",
     Corruptions = "Messages not written to memory exactly once and unchanged",
+    SpuriousRetransmissions = "Retransmissions of packets that were not lost",
+    GoodputUnderReordering = "Goodput over the slowest path alone divided by that of the test",
     SlowestMessage = "Slowest completion of a message divided by the median one",
 }

@@ -11,6 +11,7 @@ mod numbers;
 pub(crate) mod passage;
 mod recovery;
 mod reference;
+pub(crate) mod reordering;
 pub(crate) mod sharing;
 mod spacing;
 
@@ -22,6 +23,7 @@ use self::latency::{phases, recoveries};
 use self::mitigation::Mitigation;
 use self::noisy_neighbor::Neighbours;
 use self::passage::Passage;
+use self::reordering::Reordered;
 use self::sharing::Sharing;
 use crate::Analysis;
 use crate::analyzers::Analyzer;
@@ -59,6 +61,10 @@ impl<'a> Test<'a> {
 
     fn mitigation(&self) -> Option<Mitigation<'a>> {
         Mitigation::of(self.config, self.observation, self.analysis, &self.passage)
+    }
+
+    fn reordered(&self) -> Option<Reordered<'a>> {
+        Reordered::of(self.config, self.observation, self.analysis)
     }
 
     fn sharing(&self) -> Option<Sharing<'a>> {
@@ -114,6 +120,18 @@ pub(crate) const ORACLES: &[Oracle] = &[
                 .zip(test.mitigation())
                 .map(|(usual, mitigation)| mitigation.anomalies(usual))
                 .unwrap_or_default()
+        },
+    },
+    Oracle {
+        analyzer: Analyzer::ReorderCollapse,
+        references: |test| match test.reordered() {
+            Some(reordered) if reordered.is_suspicious() => vec![Reference::OnePath],
+            _ => Vec::new(),
+        },
+        judge: |test, references, _| {
+            let one_path = references.one_path.as_ref();
+            let anomaly = |one_path| test.reordered().and_then(|reordered| reordered.anomaly(one_path));
+            one_path.and_then(anomaly).into_iter().collect()
         },
     },
 ];

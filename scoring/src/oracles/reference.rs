@@ -15,6 +15,8 @@ pub enum Reference {
     WithoutEts,
     /// The same test, over the same losses, without copies of packets and without dummies.
     WithoutMitigation,
+    /// The same test over its slowest path alone.
+    OnePath,
     /// The same test with the requester's NIC at both hosts.
     RequesterWithItself,
     /// The same test with the responder's NIC at both hosts.
@@ -32,6 +34,7 @@ impl Reference {
             }
             Self::WithoutEts => (test.requester.ets, test.responder.ets) = (None, None),
             Self::WithoutMitigation => return config.without_mitigation(),
+            Self::OnePath => return config.over_slowest_path(),
             Self::RequesterWithItself => test.responder.nic.clone_from(&config.requester.nic),
             Self::ResponderWithItself => test.requester.nic.clone_from(&config.responder.nic),
         }
@@ -45,6 +48,7 @@ impl std::fmt::Display for Reference {
             Self::WithoutEvents => "the same test without events",
             Self::WithoutEts => "the same test without transmission selection",
             Self::WithoutMitigation => "the same test without copies and dummies",
+            Self::OnePath => "the same test over its slowest path alone",
             Self::RequesterWithItself => "the same test with the requester's NIC at both hosts",
             Self::ResponderWithItself => "the same test with the responder's NIC at both hosts",
         })
@@ -60,6 +64,8 @@ pub struct References {
     pub without_ets: Option<Baseline>,
     /// [`Reference::WithoutMitigation`].
     pub without_mitigation: Option<Baseline>,
+    /// [`Reference::OnePath`].
+    pub one_path: Option<Baseline>,
     /// [`Reference::RequesterWithItself`].
     pub requester_with_itself: Option<Baseline>,
     /// [`Reference::ResponderWithItself`].
@@ -76,6 +82,7 @@ impl References {
             Reference::WithoutEvents => &mut self.without_events,
             Reference::WithoutEts => &mut self.without_ets,
             Reference::WithoutMitigation => &mut self.without_mitigation,
+            Reference::OnePath => &mut self.one_path,
             Reference::RequesterWithItself => &mut self.requester_with_itself,
             Reference::ResponderWithItself => &mut self.responder_with_itself,
         };
@@ -87,6 +94,7 @@ impl References {
             Reference::WithoutEvents => &self.without_events,
             Reference::WithoutEts => &self.without_ets,
             Reference::WithoutMitigation => &self.without_mitigation,
+            Reference::OnePath => &self.one_path,
             Reference::RequesterWithItself => &self.requester_with_itself,
             Reference::ResponderWithItself => &self.responder_with_itself,
         }

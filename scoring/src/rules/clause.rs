@@ -13,6 +13,8 @@ pub enum Document {
     Lumina,
     /// Gao et al., "Analyzing and Optimizing Packet Corruption in RDMA Network", JCST 2022.
     Gao,
+    /// LEFT, APNET'24.
+    Left,
     /// The log of the host's kernel.
     KernelLog,
 }
@@ -80,6 +82,7 @@ impl Clause {
             Document::Ieee8021Qaz => format!("IEEE 802.1Qaz, {section}"),
             Document::Lumina => format!("Lumina {section}"),
             Document::Gao => format!("Gao et al., {section}"),
+            Document::Left => format!("LEFT {section}"),
             Document::KernelLog => format!("{} of the kernel's log", self.note),
         }
     }
@@ -148,6 +151,11 @@ pub(super) const fn lumina(section: &'static str) -> Clause {
 /// A section of the paper of Gao et al.
 pub(super) const fn gao(section: &'static str) -> Clause {
     Clause::of(Document::Gao, section, "")
+}
+
+/// A section of LEFT.
+pub(crate) const fn left(section: &'static str) -> Clause {
+    Clause::of(Document::Left, section, "")
 }
 
 /// An entry of the kernel's log.

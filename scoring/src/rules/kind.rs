@@ -36,6 +36,8 @@ pub enum Kind {
     NonWorkConserving,
     /// Copies of packets and dummies that make a test worse.
     MitigationHarm,
+    /// Goodput that collapses because packets overtake each other.
+    ReorderCollapse,
     /// A host whose kernel crashed or warned.
     Crash,
 }
@@ -84,6 +86,7 @@ impl Kind {
             | Self::CnpGeneration
             | Self::CounterMismatch
             | Self::SlowRetransmission
+            | Self::ReorderCollapse
             | Self::NonWorkConserving => Severity::Minor,
         }
     }
@@ -94,8 +97,11 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// Those that only targets which name them look for: go-back-N collapses under reordering by its nature.
+    pub const NAMED_ONLY: [Self; 1] = [Self::ReorderCollapse];
+
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::GbnViolation,
         Self::ProtocolViolation,
         Self::UnexpectedTimeout,
@@ -110,6 +116,7 @@ impl Kind {
         Self::InteropDiscard,
         Self::NonWorkConserving,
         Self::MitigationHarm,
+        Self::ReorderCollapse,
         Self::Crash,
     ];
 
@@ -130,6 +137,7 @@ impl Kind {
             Self::InteropDiscard => "interop-discard",
             Self::NonWorkConserving => "non-work-conserving",
             Self::MitigationHarm => "mitigation-harm",
+            Self::ReorderCollapse => "reorder-collapse",
             Self::Crash => "crash",
         }
     }
@@ -164,6 +172,9 @@ impl Kind {
             Self::NonWorkConserving => "idle bandwidth that a traffic class with packets does not get",
             Self::MitigationHarm => {
                 "failures, time-outs, delays or wrong data that only come with copies of packets, or with dummies behind messages"
+            }
+            Self::ReorderCollapse => {
+                "goodput below half of that over the slowest path alone, where packets overtook each other and none was lost"
             }
             Self::Crash => "kernel crashes and kernel warnings",
         }

@@ -2,7 +2,7 @@
 //! by its mechanism, and no more. A second fault that is none of these symptoms is found in the same test, and one that is, in
 //! every test in which it comes first or alone.
 
-use super::clause::{Clause, gao, iba, ieee_802_1qaz, kernel_log, lumina};
+use super::clause::{Clause, gao, iba, ieee_802_1qaz, kernel_log, left, lumina};
 use super::kind::Kind;
 use super::row::{Excuse, rules};
 use crate::analyzers::Analyzer;
@@ -895,6 +895,68 @@ rules! {
         analyzer: Mitigation,
         expected: "copies of NAKs and retransmissions, and dummies behind messages, cost a connection neither retries nor data, and no more time than they take on the link",
         clauses: &[gao("§4"), iba("9.7.5.1").note("duplicates change nothing"), iba("9.7.6.1.3").note("retries")],
+        excuse: Nothing,
+    }
+
+    /// A second request for a packet that the receiver has asked for before.
+    SrNakAgain {
+        name: "sr-nak-again",
+        kind: ProtocolViolation,
+        analyzer: SelectiveRepeat,
+        expected: "with selective repeat a receiver asks for a missing packet once, and then leaves it to the ACK timer",
+        clauses: &[left("§3"), iba("9.7.5.2").note("one NAK an expected PSN")],
+        excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[SrRetransmissionUnasked],
+                ..because("each NAK asks for a retransmission")
+            },
+        ],
+    }
+
+    /// A request for a packet that is not missing.
+    SrNakUnprovoked {
+        name: "sr-nak-unprovoked",
+        kind: ProtocolViolation,
+        analyzer: SelectiveRepeat,
+        expected: "with selective repeat a receiver asks for a packet only after a later one has arrived before it",
+        clauses: &[left("§3"), iba("9.7.5.2")],
+        excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[SrNakAgain],
+                ..because("a later NAK of the same packet may be the one that is due")
+            },
+        ],
+    }
+
+    /// A packet that is sent again and that nobody asked for.
+    SrRetransmissionUnasked {
+        name: "sr-retransmission-unasked",
+        kind: ProtocolViolation,
+        analyzer: SelectiveRepeat,
+        expected: "with selective repeat a requester sends again the packets that were asked for, and when its ACK timer expires the oldest one",
+        clauses: &[left("§3"), iba("9.7.6.1.3").note("ACK timer")],
+        excuse: UnseenPackets,
+    }
+
+    /// Data that is written to memory twice.
+    SrDeliveredTwice {
+        name: "sr-delivered-twice",
+        kind: DataCorruption,
+        analyzer: Data,
+        expected: "with selective repeat every byte of a message is written to memory once, whatever the order in which its packets arrive",
+        clauses: &[left("§3"), iba("9.7.5.1").note("duplicates change nothing")],
+        excuse: Nothing,
+    }
+
+    /// Goodput that collapses where packets overtake each other.
+    GoodputUnderReordering {
+        name: "goodput-under-reordering",
+        kind: ReorderCollapse,
+        analyzer: ReorderCollapse,
+        expected: "goodput where packets overtake each other and none is lost is at least half of that over the slowest path alone",
+        clauses: &[left("§2.1"), left("§4.2")],
         excuse: Nothing,
     }
 

@@ -61,6 +61,8 @@ pub const TABLE: &[Calibration] = &[
     row(Stall, Measure::Stalls, (0.0, 1.0), 1.0, "one is enough"),
     row(Integrity, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "an occasion: data is rarely written twice without a retransmission"),
     row(Integrity, Measure::Corruptions, (0.0, 10.0), 1.0, "one is already severe"),
+    row(Reorder, Measure::SpuriousRetransmissions, (0.0, 1_000.0), 0.4, "LEFT §2.1: a NIC that takes reordering for loss repeats what it has, on its way to the collapse"),
+    row(Reorder, Measure::GoodputUnderReordering, (1.0, 100.0), 1.0, "LEFT figure 1: go-back-N keeps less than a tenth, and 1 % in the worst case"),
     row(Tail, Measure::SlowestMessage, (1.0, 10_000.0), 0.8, "Gao §6.2: 266 ms where others take 3 µs; an occasion is no fault"),
 ];
 
@@ -142,7 +144,7 @@ mod tests {
     proptest! {
         #[test]
         fn objectives_are_between_0_and_1_and_grow_with_what_is_measured(
-            values in prop::array::uniform23(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
+            values in prop::array::uniform25(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
         ) {
             let before = objectives(&values);
             prop_assert!(before.iter().all(|value| (0.0..=1.0).contains(value)), "{before:?}");

@@ -6,10 +6,10 @@ use dumper::timers::{ack_timeout, rnr_wait};
 use dumper::{Nanos, Observation};
 
 use super::Objective;
-use crate::Analysis;
 use crate::oracles::baseline::{Baseline, discards, goodput};
 use crate::oracles::passage::Passage;
 use crate::oracles::{Measure, References, Test, Values};
+use crate::{Analysis, Reordering};
 
 /// The ACK timeout's exponent that takes the place of one that is disabled, in the measure of silence: the
 /// default of RDMA software, 67 ms.
@@ -46,6 +46,10 @@ pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Val
     set(Measure::Silence, silence(config, passage));
     set(Measure::Stalls, seen(Objective::Stall));
     set(Measure::Corruptions, seen(Objective::Integrity));
+    let spurious = |one: &[Reordering; 2]| one.iter().map(|one| one.spurious_retransmissions).sum::<u64>();
+    set(Measure::SpuriousRetransmissions, analysis.reordering.iter().map(spurious).sum::<u64>() as f64);
+    let one_path = references.one_path.as_ref();
+    set(Measure::GoodputUnderReordering, one_path.map_or(1.0, |usual| goodput_lost(usual, observation)));
     set(Measure::SlowestMessage, slowest_message(analysis));
 }
 

@@ -123,6 +123,7 @@ impl Kind {
             Self::NonWorkConserving => Objective::Sharing,
             Self::NoisyNeighbor => Objective::NoisyNeighbor,
             Self::SlowRetransmission => Objective::Latency,
+            Self::ReorderCollapse => Objective::Reorder,
         }
     }
 }

@@ -27,11 +27,13 @@ pub enum Objective {
     Integrity,
     /// Messages that take much longer than others of the same size: what a time-out does to a flow.
     Tail,
+    /// Goodput that reordering costs.
+    Reorder,
 }
 
 impl Objective {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NoisyNeighbor,
         Self::Discards,
         Self::Latency,
@@ -44,6 +46,7 @@ impl Objective {
         Self::Stall,
         Self::Integrity,
         Self::Tail,
+        Self::Reorder,
     ];
 
     /// Name in targets, the corpus and reports.
@@ -62,6 +65,7 @@ impl Objective {
             Self::Stall => "stall",
             Self::Integrity => "integrity",
             Self::Tail => "tail",
+            Self::Reorder => "reorder",
         }
     }
 }

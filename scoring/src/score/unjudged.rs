@@ -14,6 +14,7 @@ use crate::oracles::interoperability::Discards;
 use crate::oracles::mitigation::Mitigation;
 use crate::oracles::noisy_neighbor::Neighbours;
 use crate::oracles::passage::Passage;
+use crate::oracles::reordering::Reordered;
 use crate::oracles::sharing::Sharing;
 use crate::oracles::{Reference, References};
 use crate::{Analysis, Certainty, ConnectionSummary, Kind};
@@ -28,7 +29,7 @@ pub struct Unjudged {
 }
 
 /// Kinds of anomaly that cannot be told without the test.
-const OF_A_TEST: [Kind; 8] = [
+const OF_A_TEST: [Kind; 9] = [
     Kind::UnexpectedTimeout,
     Kind::RetryCount,
     Kind::Stall,
@@ -37,6 +38,7 @@ const OF_A_TEST: [Kind; 8] = [
     Kind::InteropDiscard,
     Kind::NonWorkConserving,
     Kind::MitigationHarm,
+    Kind::ReorderCollapse,
 ];
 
 const NO_COMPLETIONS: &str = "the completions of the messages are not known";
@@ -138,6 +140,13 @@ fn of_test(
             list.lacks(Kind::MitigationHarm, &[Reference::WithoutMitigation], references);
         }
     }
+    if Reordered::of(config, observation, analysis).is_some_and(|reordered| reordered.is_suspicious()) {
+        if observation.completions.is_none() {
+            list.add(Kind::ReorderCollapse.name(), NO_COMPLETIONS);
+        } else {
+            list.lacks(Kind::ReorderCollapse, &[Reference::OnePath], references);
+        }
+    }
     if config.requester.ets.is_some() || config.responder.ets.is_some() {
         match Sharing::of(config, observation, analysis, &analysis.sides) {
             None => {
@@ -174,7 +183,9 @@ fn connections(list: &mut List, config: Option<&TestConfig>, connections: &[Conn
             Certainty::OneWay => {
                 "no answers were seen: only the retry budget of the requester is judged, and only where the test is known"
             }
-            _ if repeats => "the hosts repeat selectively, and the rules of transport are those of go-back-N",
+            _ if repeats => {
+                "the hosts repeat selectively, and packets were rewritten, or there were packets before the trace, or how one left the switch is not known"
+            }
             _ => "how a packet left the switch is not known",
         };
         by_reason.entry(reason).or_default().push(one.connection);

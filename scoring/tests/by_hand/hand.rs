@@ -105,6 +105,21 @@ impl Hand {
         self.trace.set_exit(sequence as usize - 1, exit);
     }
 
+    /// A packet that the injector holds back until `left`, when it leaves twice.
+    pub(crate) fn doubled(&mut self, [time, left]: [u64; 2], flow: FlowId, opcode: Opcode, psn: u32) {
+        let sequence = self.with(time, flow, opcode, psn, |record| record.set_event(Event::Several));
+        let exit = Exit {
+            time: Nanos(left),
+            copies: 2,
+            plain: 1,
+            corrupt: false,
+            ce: false,
+            mig_req: None,
+            rewritten: false,
+        };
+        self.trace.set_exit(sequence as usize - 1, exit);
+    }
+
     /// A NAK of a sequence error that leaves at once, and so many copies of it.
     pub(crate) fn copied_nak(&mut self, time: u64, flow: FlowId, psn: u32, copies: u8) -> u32 {
         let sequence = self.with(time, flow, Opcode::Acknowledge, psn, |record| {

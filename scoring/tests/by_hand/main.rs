@@ -7,6 +7,7 @@ mod hand;
 mod latency;
 mod mitigation;
 mod score;
+mod selective;
 mod shares;
 mod violations;
 mod waiting;

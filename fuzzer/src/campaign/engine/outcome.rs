@@ -1,8 +1,8 @@
 //! Outcome of a test, in the form that the corpus keeps.
 
 use corpus::{Outcome, Scores, Sighting, TestConfig};
-use scoring::go_back_n::Situation;
 use scoring::losses;
+use scoring::machines::Situation;
 use scoring::score::Objective;
 
 use crate::judge::{Judged, Verdict};

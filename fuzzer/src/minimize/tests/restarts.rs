@@ -41,7 +41,7 @@ fn testbed(seed: u64, conditions: u32) -> Sim {
 fn found(testbed: &mut Sim, seed: u64) -> (String, Vec<TestConfig>) {
     let objectives = Objective::ALL.map(Objective::name);
     let kinds = Kind::ALL.map(Kind::name);
-    let words = Vocabulary { objectives: &objectives, kinds: &kinds };
+    let words = Vocabulary { objectives: &objectives, kinds: &kinds, named_only: &[] };
     let target = Target::load("general", Path::new("."), words).unwrap();
     let usual = TestConfig::default();
     let hosts = [usual.requester, usual.responder].map(|host| Host { nic: NIC.into(), ..host });

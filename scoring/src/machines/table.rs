@@ -55,7 +55,7 @@ pub struct Row<S: 'static, E> {
 /// not compile, and the lines are kept for the snapshot and the diagram.
 macro_rules! machine {
     (
-        machine $machine:ident;
+        first $first:expr;
         $(#[$state_doc:meta])* states $state:ident { $($(#[$sdoc:meta])* $sname:ident = $stext:literal,)* }
         $(#[$event_doc:meta])* events $event:ident { $($(#[$edoc:meta])* $ename:ident,)* }
         $( [$($from:ident)|+] $on:ident => $next:expr, $clause:expr; )*
@@ -79,7 +79,7 @@ macro_rules! machine {
 
             /// Transition of the machine on an event in this state.
             #[inline]
-            pub const fn on(self, event: $event) -> $crate::go_back_n::table::Next<$state> {
+            pub const fn on(self, event: $event) -> $crate::machines::table::Next<$state> {
                 match (self, event) {
                     $( ($($state::$from)|+, $event::$on) => $next, )*
                 }
@@ -90,12 +90,12 @@ macro_rules! machine {
             /// The same as [`Self::on`] for the tracker, which counts the transition. It is also recorded in debug builds for the
             /// test that every transition happens in some trace, be its analysis dropped for another one or not.
             #[inline]
-            pub(in crate::go_back_n) fn step(
+            pub(crate) fn step(
                 self,
                 event: $event,
-                transitions: &mut $crate::go_back_n::Transitions,
-            ) -> $crate::go_back_n::table::Next<$state> {
-                transitions.count($crate::go_back_n::Machine::$machine, self.transition(event));
+                transitions: &mut $crate::machines::Transitions,
+            ) -> $crate::machines::table::Next<$state> {
+                transitions.count(self.transition(event));
                 #[cfg(debug_assertions)]
                 STEPPED.with(|stepped| {
                     let (state, bit) = (self as usize, 1u64 << event as u32);
@@ -118,14 +118,14 @@ macro_rules! machine {
                 const { [const { std::cell::Cell::new(0) }; $state::ALL.len()] };
         }
 
-        /// Transitions of the machine, those included that cannot happen.
-        pub const TRANSITIONS: usize = $state::ALL.len() * $event::ALL.len();
+        /// One past the number of the machine's last transition, those included that cannot happen.
+        pub const END: usize = $first + $state::ALL.len() * $event::ALL.len();
 
         impl $state {
-            /// Number of the transition on an event.
+            /// Number of the transition on an event, which no other machine has.
             #[inline]
-            pub(in crate::go_back_n) const fn transition(self, event: $event) -> usize {
-                self as usize * $event::ALL.len() + event as usize
+            pub(crate) const fn transition(self, event: $event) -> usize {
+                $first + self as usize * $event::ALL.len() + event as usize
             }
         }
 
@@ -135,14 +135,14 @@ macro_rules! machine {
         }
 
         /// The table, line by line.
-        pub const ROWS: &[$crate::go_back_n::table::Row<$state, $event>] = &[
-            $( $crate::go_back_n::table::Row {
+        pub const ROWS: &[$crate::machines::table::Row<$state, $event>] = &[
+            $( $crate::machines::table::Row {
                 from: &[$($state::$from),+], event: $event::$on, next: $next, clause: $clause,
             }, )*
         ];
     };
 }
-pub(super) use machine;
+pub(crate) use machine;
 
 /// A table as text, one line a row: the contents of the snapshot and of `analyzers show`.
 pub fn describe<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
