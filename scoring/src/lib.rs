@@ -43,13 +43,19 @@ pub use known::{AckTimer, CnpScope, Known, RnrRetries, Timeout};
 pub use messages::iterations::PairIterations;
 pub use messages::ranks::Ranks;
 pub use messages::{MessageTime, QpMessages};
-pub use reorder::Reordering;
+pub use reorder::{ConnectionReordering, Reordering};
 pub use retransmission::{Retransmission, Trigger};
 pub use rules::{CLAUSES, Clause, Consequence, Document, Kind, Rule, Severity};
 pub use see::connections::{Certainty, Pair};
 pub use see::events::InjectedEvent;
 pub use see::facts::{Doubts, HostFacts};
 pub use see::report::Report;
+
+/// Bytes of completed messages from the first posting to the last completion, in bits per second.
+#[must_use]
+pub fn goodput_bps(completions: &[dumper::Completion]) -> f64 {
+    oracles::baseline::goodput(completions).1
+}
 
 /// Every analyzer that runs, in the order in which they run: those of packets and results, and then the oracles.
 pub fn analyzers() -> impl Iterator<Item = Analyzer> {

@@ -30,9 +30,37 @@ pub struct Reordering {
     pub spurious_retransmissions: u64,
 }
 
+/// Reordering on a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ConnectionReordering {
+    /// Connection, from 1.
+    pub connection: usize,
+    /// Of requests.
+    pub to_responder: Reordering,
+    /// Of responses to Reads and atomics.
+    pub to_requester: Reordering,
+}
+
 impl Reordering {
+    /// Returns true if packets were overtaken, or asked for or sent again without need.
+    #[must_use]
+    pub const fn shows(&self) -> bool {
+        self.reordered + self.spurious_naks + self.spurious_retransmissions > 0
+    }
+
+    /// That of all connections together: towards the responder, and towards the requester.
+    #[must_use]
+    pub fn of_all(connections: &[ConnectionReordering]) -> [Self; 2] {
+        let mut all = [Self::default(); 2];
+        for one in connections {
+            all[0].add(&one.to_responder);
+            all[1].add(&one.to_requester);
+        }
+        all
+    }
+
     /// Takes the packets of another direction or connection.
-    pub(crate) fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) {
         self.packets += other.packets;
         self.reordered += other.reordered;
         self.extent = self.extent.max(other.extent);
@@ -108,6 +136,7 @@ impl Direction {
 
 /// A connection.
 struct Connection {
+    number: usize,
     first: Psn,
     mtu: u32,
     requests: Direction,
@@ -126,9 +155,10 @@ impl Connection {
 pub(crate) struct Reorderings(Vec<Connection>);
 
 impl Reorderings {
-    /// No packet has passed yet, of connections with their path MTU.
-    pub(crate) fn of(connections: impl Iterator<Item = (Pair, u32)>) -> Self {
-        let new = |(pair, mtu): (Pair, u32)| Connection {
+    /// No packet has passed yet, of connections with their number and path MTU.
+    pub(crate) fn of(connections: impl Iterator<Item = (Pair, usize, u32)>) -> Self {
+        let new = |(pair, number, mtu): (Pair, usize, u32)| Connection {
+            number,
             first: pair.initial_psn,
             mtu,
             requests: Direction::default(),
@@ -183,9 +213,14 @@ impl Reorderings {
         }
     }
 
-    /// Reordering of each connection: of its requests and of its responses.
-    pub(crate) fn seen(&self) -> Vec<[Reordering; 2]> {
-        self.0.iter().map(|one| [one.requests.seen, one.responses.seen]).collect()
+    /// The connections that show any.
+    pub(crate) fn seen(&self) -> Vec<ConnectionReordering> {
+        let of = |one: &Connection| ConnectionReordering {
+            connection: one.number,
+            to_responder: one.requests.seen,
+            to_requester: one.responses.seen,
+        };
+        self.0.iter().map(of).filter(|one| one.to_responder.shows() || one.to_requester.shows()).collect()
     }
 }
 

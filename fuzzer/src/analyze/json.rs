@@ -8,8 +8,8 @@ use dumper::trace::Digest;
 use dumper::{Nanos, Trace};
 use scoring::score::{Unjudged, signature_of};
 use scoring::{
-    AckTimer, Anomaly, CnpLimiter, ConnectionSummary, CounterReport, Evidence, Expiries, InjectedEvent,
-    MessageTime, PairIterations, QpMessages, Retransmission, Role,
+    AckTimer, Anomaly, CnpLimiter, ConnectionReordering, ConnectionSummary, CounterReport, Evidence,
+    Expiries, InjectedEvent, MessageTime, PairIterations, QpMessages, Retransmission, Role,
 };
 use serde::Serialize;
 
@@ -76,6 +76,12 @@ struct AnalysisDocument<'a> {
     cnp_limiters: PerHost<&'a CnpLimiter>,
     counters: PerHost<&'a CounterReport>,
     half_rtt_ns: PerHost<Nanos>,
+    /// Connections on which packets were overtaken, or asked for or sent again without need.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reordering: &'a [ConnectionReordering],
+    /// Goodput of the test, and of the same test over its slowest path alone, in bits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_path: Option<OnePath>,
     messages: &'a [QpMessages],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     iterations: &'a [PairIterations],
@@ -98,6 +104,22 @@ struct FindingDocument<'a> {
     seen: u64,
     /// Signatures of the anomalies that it explains.
     symptoms: Vec<String>,
+}
+
+/// Goodput in bits per second beside that over the slowest path alone.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct OnePath {
+    pub(super) goodput_bps: f64,
+    pub(super) slowest_path_bps: f64,
+}
+
+impl OnePath {
+    /// None where the run over one path was not made.
+    pub(super) fn of(judged: &Judged) -> Option<Self> {
+        let reference = judged.references.one_path.as_ref()?;
+        let goodput_bps = scoring::goodput_bps(judged.observation.completions());
+        Some(Self { goodput_bps, slowest_path_bps: reference.goodput_bps })
+    }
 }
 
 /// Values of each host, where there are any.
@@ -213,6 +235,8 @@ impl<'a> AnalysisDocument<'a> {
             cnp_limiters: analysis.limiters.each_ref().map(Option::as_ref).into(),
             counters: analysis.counters.each_ref().map(Option::as_ref).into(),
             half_rtt_ns: analysis.half_rtt.into(),
+            reordering: &analysis.reordering,
+            one_path: OnePath::of(judged),
             messages: &analysis.messages,
             iterations: &analysis.iterations,
             message_times: &analysis.message_times,

@@ -9,13 +9,14 @@ use dumper::timers::LATEST_EXPIRY;
 use dumper::{Endpoint, Nanos};
 use scoring::{
     AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, ExpiryCause,
-    PairIterations, Retransmission, Trigger,
+    PairIterations, Reordering, Retransmission, Trigger,
 };
 
-use super::json::FindingSubject;
+use super::json::{FindingSubject, OnePath};
 use super::limited::{MAX_LINES, limited};
 use super::packets::{Numbering, table};
 use super::{Input, Report, verdict};
+use crate::judge::Judged;
 use crate::measure::digits;
 
 /// The hosts, in the order in which an analysis has them.
@@ -75,6 +76,7 @@ pub fn render(header: String, report: &Report<'_>, context: usize) -> String {
             host_counters(&mut text, host, counters);
         }
     }
+    reordering(&mut text, judged);
     messages(&mut text, analysis);
     iterations(&mut text, analysis);
     verdict::anomalies(&mut text, judged, &report.unjudged, |packets| {
@@ -201,6 +203,31 @@ fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]
             text.push_str(&table(&packets));
         }
     });
+}
+
+/// How far packets were overtaken on the way to each host, and what it cost.
+fn reordering(text: &mut String, judged: &Judged) {
+    let towards = Reordering::of_all(&judged.analysis.reordering);
+    if !towards.iter().any(Reordering::shows) {
+        return;
+    }
+    text.push_str("\nReordering, in the order in which packets left the switch:\n");
+    for (host, one) in HOSTS.into_iter().rev().zip(towards).filter(|(_, one)| one.shows()) {
+        let Reordering { packets, reordered, extent, late_ns, n_reordering, .. } = one;
+        let percent = digits(reordered as f64 * 100.0 / packets.max(1) as f64);
+        let _ = writeln!(
+            text,
+            "  to the {host}: {reordered} of {packets} packets ({percent} %), overtaken by up to {extent} packets and {late_ns}, \
+             {n_reordering}-reordered; {} NAKs and {} retransmissions of packets that were not lost",
+            one.spurious_naks, one.spurious_retransmissions
+        );
+    }
+    if let Some(OnePath { goodput_bps, slowest_path_bps }) = OnePath::of(judged) {
+        let [goodput, alone] = [goodput_bps, slowest_path_bps].map(|bps| digits(bps / 1e9));
+        let percent = digits(goodput_bps * 100.0 / slowest_path_bps);
+        let _ =
+            writeln!(text, "  goodput {goodput} Gb/s, over the slowest path alone {alone} Gb/s: {percent} %");
+    }
 }
 
 /// CNP limits of a notification point, in words.

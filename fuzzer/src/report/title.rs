@@ -47,6 +47,14 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
             "retransmits without a NAK or an expiry of the ACK timer".into()
         }
         (Rule::MitigationHarms, "fails") => "fails with retry-exceeded at a copy of a NAK".into(),
+        (Rule::GoodputUnderReordering, _) => {
+            let (goodput, alone) = (number("goodput-kbps")?, number("one-path-goodput-kbps")?);
+            let extent = number("extent-packets")?;
+            format!(
+                "keeps {} % of its goodput, packets overtaken by up to {extent}",
+                goodput * 100 / alone.max(1)
+            )
+        }
         (Rule::ReissueAddress, _) => "retransmits a Read with a wrong address or length".into(),
         (Rule::RtoAboveMaximum, _) => {
             let [waited, limit] = time("waited")?.apart(time("limit")?);

@@ -80,7 +80,7 @@ impl<'a> Judging<'a> {
         if config.is_some_and(|config| rewritten::misdirects(config) || repeats_selectively(config)) {
             trackers.iter_mut().for_each(ConnectionTracker::give_up);
         }
-        let reordering = Reorderings::of(whole.iter().map(|(pair, _, mtu, _)| (*pair, *mtu)));
+        let reordering = Reorderings::of(whole.iter().map(|(pair, number, mtu, _)| (*pair, *number, *mtu)));
         let selective = SelectiveRepeat::of(config, &known, whole.into_iter());
         let anomalies = match trace.origin() {
             Origin::Mirror => Anomalies::default(),

@@ -25,7 +25,7 @@ use crate::known::{AckTimer, Known};
 use crate::machines::Transitions;
 use crate::messages::iterations::PairIterations;
 use crate::messages::{MessageTime, QpMessages};
-use crate::reorder::Reordering;
+use crate::reorder::ConnectionReordering;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
 use crate::see::connections::{self, Certainty, FlowProfile, Pair, key_of};
@@ -90,8 +90,8 @@ pub struct Analysis {
     pub retransmissions: Vec<Retransmission>,
     /// Requesters that gave up when copies of a NAK came.
     pub ends_at_copies: Vec<EndAtCopies>,
-    /// Reordering of each judged connection: of the packets towards its responder, and towards its requester.
-    pub reordering: Vec<[Reordering; 2]>,
+    /// Reordering, on the connections that show any.
+    pub reordering: Vec<ConnectionReordering>,
     /// Transitions that the machines made.
     pub transitions: Transitions,
     /// ECN-marked packets delivered.

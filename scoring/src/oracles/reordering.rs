@@ -25,10 +25,7 @@ impl<'a> Reordered<'a> {
         observation: &'a Observation,
         analysis: &Analysis,
     ) -> Option<Self> {
-        let mut towards = [Reordering::default(); 2];
-        for connection in &analysis.reordering {
-            towards.iter_mut().zip(connection).for_each(|(all, one)| all.add(one));
-        }
+        let towards = Reordering::of_all(&analysis.reordering);
         let overtakes = towards.iter().any(|one| one.reordered > 0);
         (overtakes && config.reorders() && !loses(&observation.trace)).then_some(Self {
             config,

@@ -46,8 +46,9 @@ pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Val
     set(Measure::Silence, silence(config, passage));
     set(Measure::Stalls, seen(Objective::Stall));
     set(Measure::Corruptions, seen(Objective::Integrity));
-    let spurious = |one: &[Reordering; 2]| one.iter().map(|one| one.spurious_retransmissions).sum::<u64>();
-    set(Measure::SpuriousRetransmissions, analysis.reordering.iter().map(spurious).sum::<u64>() as f64);
+    let reordering = Reordering::of_all(&analysis.reordering);
+    let spurious = reordering.iter().map(|one| one.spurious_retransmissions).sum::<u64>();
+    set(Measure::SpuriousRetransmissions, spurious as f64);
     let one_path = references.one_path.as_ref();
     set(Measure::GoodputUnderReordering, one_path.map_or(1.0, |usual| goodput_lost(usual, observation)));
     set(Measure::SlowestMessage, slowest_message(analysis));
