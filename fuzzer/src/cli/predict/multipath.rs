@@ -51,7 +51,7 @@ pub(super) struct Multipath {
     #[arg(long, value_name = "GBPS", value_parser = whole(1..=800))]
     rate: Option<u64>,
     /// Delay by which one path is longer than the other, up to 10 s: 186us, 2ms.
-    #[arg(long, value_name = "TIME", value_parser = delay)]
+    #[arg(long, value_name = "TIME", value_parser = delay, allow_hyphen_values = true)]
     delay: Nanos,
     /// Connections that send.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole(1..=corpus::config::fields::NUM_CONNECTIONS.max))]

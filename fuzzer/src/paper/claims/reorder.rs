@@ -196,11 +196,13 @@ pub(super) const THROUGHPUT: &[Claim] = &[
     ),
     Claim {
         what: "Go-back-N, 0.9 of the load of 5 packets in 1 µs, of it",
+        source: "formula",
         measure: first_percent,
         ..go_back_n("", &[Nics::both("GBN, 0.9 of the cliff")], &[1_000], Published::Above(95.0))
     },
     Claim {
         what: "Go-back-N, 1.1 of that load, of it",
+        source: "formula",
         measure: first_percent,
         ..go_back_n("", &[Nics::both("GBN, 1.1 of the cliff")], &[1_000], Published::Below(50.0))
     },
