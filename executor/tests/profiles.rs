@@ -173,6 +173,11 @@ fn wrong_texts_are_answered() {
         "[[quirk]]\nwhen = { counters = [\"cnpSent\"], counted = 0 }\nstuck-counters = [\"np_cnp_sent\"]",
         "[[quirk]]\nwhen = 1\nretry-offset = 1001",
         &"[[quirk]]\nwhen = { message = 2 }\nretry-offset = 1\n".repeat(9),
+        "[reorder]\nengine = \"pool\"\ncaches = 3",
+        "base = \"melo\"\n[reorder]\ncaches = 1",
+        "[reorder]\nengine = \"heap\"\nblock-bits = 0\nspan-packets = 8_388_609",
+        "[reorder]\nengine = \"ring\"\nloss-span-packets = 513",
+        "base = \"left\"\n[reorder]\nspan-packets = 256",
         "name = \"two\\nlines\"",
         "base = 1",
         "base = \"connectx-9\"",
@@ -182,6 +187,20 @@ fn wrong_texts_are_answered() {
         answers += &format!("{text}\n=> {}\n\n", answer(text).replace('\n', "\n=> "));
     }
     insta::assert_snapshot!("wrong_texts", answers);
+}
+
+/// Caches of a base are not those of a pool, so that a profile that was written out is not refused; the base keeps its own.
+#[test]
+fn a_pool_that_is_made_of_left_has_no_caches() {
+    let folder = folder(&[
+        ("pool.toml", "base = \"left\"\nreorder.engine = \"pool\"\n"),
+        ("back.toml", "base = \"pool.toml\"\nreorder.engine = \"left\"\n"),
+    ]);
+    let pool = load("pool.toml", folder.path()).unwrap();
+    assert_eq!(pool.reorder.caches, 0);
+    fs::write(folder.path().join("written.toml"), pool.to_toml()).unwrap();
+    assert_eq!(load("written.toml", folder.path()).unwrap(), pool);
+    assert_eq!(load("back.toml", folder.path()).unwrap().reorder.caches, 3);
 }
 
 /// The lists of a base with another family stand for nothing in this one, and can be replaced.
@@ -318,7 +337,13 @@ proptest! {
             FIELDS.iter().map(|field| (Just(field.path), value_of(field, family))).collect::<Vec<_>>()
         })
     ) {
-        let text: String = values.iter().map(|(path, value)| format!("{path} = {value}\n")).collect();
+        // Fields of a reorder engine that contradict no others.
+        let own = |path: &str, value: &str| match path {
+            "reorder.caches" if values.iter().any(|(_, value)| value == "\"pool\"") => "0".to_owned(),
+            "reorder.loss-span-packets" => "1".to_owned(),
+            _ => value.to_owned(),
+        };
+        let text: String = values.iter().map(|(path, value)| format!("{path} = {}\n", own(path, value))).collect();
         let folder = folder(&[("one.toml", &text)]);
         let one = load("one.toml", folder.path()).unwrap();
         fs::write(folder.path().join("two.toml"), one.to_toml()).unwrap();

@@ -360,6 +360,13 @@ fn generated_parts_of_corruption_are_true() {
 }
 
 #[test]
+fn generated_parts_of_multipath_are_true() {
+    let arguments = "predict multipath --rate 216 --delay 186us";
+    let forecast = crate::run::lumina_fuzz(arguments.split(' ')).stdout;
+    check("multipath.md", &[("forecast", format!("```text\n$ lumina-fuzz {arguments}\n{forecast}```\n"))]);
+}
+
+#[test]
 fn generated_parts_of_paper_are_true() {
     let (rows, _) = fuzzer::paper::run(&[], &[], &|_, _| ()).unwrap();
     check("paper.md", &[("rows", fuzzer::paper::markdown(&rows))]);

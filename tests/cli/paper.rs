@@ -21,11 +21,15 @@ fn every_experiment_agrees_with_the_paper() {
         document["agree"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(agree, document["ok"].as_u64().unwrap());
     // Numbers that the papers do not give of what they measured; of theory there are more.
-    let is_open = |row: &&serde_json::Value| row["verdict"] == "open" && row["basis"] != "formula";
+    let is_reordering = |row: &serde_json::Value| row["experiment"] == "reorder-throughput";
+    let is_open = |row: &&serde_json::Value| {
+        row["verdict"] == "open" && row["basis"] != "formula" && !is_reordering(row)
+    };
     let open: Vec<_> = rows.iter().filter(is_open).map(|row| &row["what"]).collect();
     let flat = "The same where packets of every size are lost alike, which it cannot have been";
     assert_eq!(open, ["NACK reaction, Write 100 KB", flat]);
-    let nics: BTreeSet<&str> = rows.iter().filter_map(|row| row["nics"].as_str()).collect();
+    let nics: BTreeSet<&str> =
+        rows.iter().filter(|row| !is_reordering(row)).filter_map(|row| row["nics"].as_str()).collect();
     assert_eq!(
         nics,
         BTreeSet::from(["cx4-lx", "cx5", "cx6-dx", "cx6-perftest", "e810", "e810 -> cx5", "reference"])

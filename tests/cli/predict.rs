@@ -85,3 +85,65 @@ fn wrong_values_are_refused() {
         assert!(ran.stderr.contains(says), "{arguments}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn engines_over_two_paths() {
+    let ran = lumina_fuzz(["predict", "multipath", "--rate", "216", "--delay", "186us"]);
+    assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
+    insta::assert_snapshot!("predict_multipath", ran.stdout);
+    let one = lumina_fuzz(["predict", "multipath", "--rate", "200", "--delay", "186us", "--engine", "pool"]);
+    assert!(one.stdout.contains("pool") && !one.stdout.contains("ring "), "{}", one.stdout);
+    let json =
+        lumina_fuzz(["predict", "multipath", "--rate", "200", "--delay", "186us", "--format", "json"]).json();
+    let pool = json["engines"].as_array().unwrap().iter().find(|of| of["engine"] == "pool").unwrap().clone();
+    // A = 11,625 and b = 13.9 ns: a packet in 115 ns, where the link has one in 44.24.
+    assert!((pool["throughput"].as_f64().unwrap() - 44.24 / 115.0).abs() < 1e-3, "{pool}");
+    assert_eq!(pool["memory_bytes"], 5 * 5 + 342);
+}
+
+/// The engine of a file counts, and what is too small in it is named.
+#[test]
+fn a_profile_is_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let text = "base = \"melo\"\nlink.rate-gbps = 100\n[reorder]\nblocks = 100\nfirst-block-ns = 30\n";
+    std::fs::write(&file, text).unwrap();
+    let ran = lumina_fuzz([
+        "predict",
+        "multipath",
+        "--delay",
+        "1ms",
+        "--nic",
+        file.to_str().unwrap(),
+        "--connections",
+        "2",
+    ]);
+    assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
+    for part in
+        ["mine", "100 Gb/s", "reorder.blocks = 100, and needs", "reorder.span-packets = 4608, and needs"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn wrong_paths_and_engines_are_refused() {
+    for (arguments, says) in [
+        ("", "--delay"),
+        ("--delay 0us", "above 0"),
+        ("--delay fast", "186us"),
+        ("--delay 11s", "at most 10.0 s"),
+        ("--delay -1us", "186us"),
+        ("--delay 1us --rate 0", "at least 1"),
+        ("--delay 1us --rate 801", "at most 800"),
+        ("--delay 1us --connections 0", "at least 1"),
+        ("--delay 1us --engine heap", "left-no-gather"),
+        ("--delay 1us --engine pool --nic left", "cannot be used with"),
+        ("--delay 1us --nic lefft", "did you mean `left`?"),
+        ("--delay 1us --mtu 1000", "256, 512"),
+    ] {
+        let ran = lumina_fuzz(["predict", "multipath"].into_iter().chain(arguments.split_whitespace()));
+        assert_eq!(ran.code, 2, "{arguments}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{arguments}: {}", ran.stderr);
+    }
+}

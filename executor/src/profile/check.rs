@@ -6,6 +6,7 @@ use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, clip, nearest};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use super::contradictions::Written;
 use super::counters::Listed;
 use super::field::{Bounds, Field, Kind, LONGEST_LIST};
 use super::fields;
@@ -18,6 +19,8 @@ pub(super) struct Checked {
     pub(super) base: Option<(String, Range<usize>)>,
     /// Its counters, which depend on the family that it or its base names.
     pub(super) listed: Listed,
+    /// Its fields of the reorder engine, which may contradict those of its base.
+    pub(super) written: Written,
 }
 
 /// Reads the text of a profile.
@@ -33,11 +36,17 @@ pub(super) fn check(file: &str, text: &str) -> Result<Checked, ConfigErrors> {
         });
         return Err(ConfigErrors::new(file, text, findings.collect(), 0));
     }
-    let mut checker =
-        Checker { text, findings: Vec::new(), unkept: 0, base: None, listed: Listed::default() };
+    let mut checker = Checker {
+        text,
+        findings: Vec::new(),
+        unkept: 0,
+        base: None,
+        listed: Listed::default(),
+        written: Written::default(),
+    };
     let table = checker.table(table.get_ref(), "");
     if checker.findings.is_empty() {
-        Ok(Checked { table, base: checker.base, listed: checker.listed })
+        Ok(Checked { table, base: checker.base, listed: checker.listed, written: checker.written })
     } else {
         Err(ConfigErrors::new(file, text, checker.findings, checker.unkept))
     }
@@ -50,6 +59,7 @@ struct Checker<'t> {
     unkept: usize,
     base: Option<(String, Range<usize>)>,
     listed: Listed,
+    written: Written,
 }
 
 impl Checker<'_> {
@@ -83,6 +93,7 @@ impl Checker<'_> {
                 if path == "counters.family" {
                     self.listed.family = Some(value.span());
                 }
+                self.written.note(section, name, value.span());
                 checked.extend(self.value(field, value).map(|value| (name.to_owned(), value)));
             } else if !fields::all().any(|field| field.path.starts_with(&inside)) {
                 self.report(key.span(), &clip(&path), "unknown key".into(), instead(section, name));

@@ -8,6 +8,10 @@ use super::field::{
 };
 use super::quirks::QUIRKS;
 
+/// Most bytes of a part of a reorder engine, and why.
+const MAX_BYTES: i64 = 1 << 30;
+const MEMORY: &str = "no NIC has a gibibyte";
+
 /// Every field but the quirks, in the order of a printed profile.
 const OWN: &[Field] = &[
     Field::new("name", Kind::Line(64), "", "Name in reports; the name of its file where it has none."),
@@ -59,6 +63,9 @@ const OWN: &[Field] = &[
     Field::new("reorder.loss-by", Kind::Choice(&["psn", "span", "timer"], &["psn", "span", "timer"]), "", "Evidence by which a missing packet counts as lost: any packet beyond it (`psn`: IRN), one that is `loss-span-packets` beyond it (`span`), or the expiry of the ACK timer alone (`timer`)."),
     int("reorder.loss-span-packets", 1, 65_536, "packets", "Distance from a missing packet to one that arrives, counted from 1, at which the missing one counts as lost.")
         .why("the widest span"),
+    int("reorder.connection-bytes", 0, MAX_BYTES, "bytes", "State of a connection besides blocks and caches. Like the next two it counts only as memory, in `predict multipath`.").why(MEMORY),
+    int("reorder.fixed-bytes", 0, MAX_BYTES, "bytes", "The pool, with its pointers and its list of free blocks.").why(MEMORY),
+    int("reorder.fifo-bytes", 0, MAX_BYTES, "bytes", "A FIFO.").why(MEMORY),
     int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
         .why("beyond any message of a usable test"),
     int("requester.window-packets", 0, 1 << 23, "packets", "Unacknowledged packets of a QP before which the next one waits, with the responses that Reads ask for; the packet that fills the window has AckReq. 0 for any number; rdma_rxe has about 128.")

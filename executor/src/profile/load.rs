@@ -9,6 +9,7 @@ use toml::{Table, Value};
 
 use super::NicProfile;
 use super::check::{Checked, check};
+use super::contradictions::{contradictions, without_unused};
 use super::counters::unknown_counters;
 
 /// Profiles that a base may be away from the one that names it, so that a chain of files ends.
@@ -117,7 +118,7 @@ impl FromStr for NicProfile {
 }
 
 fn profile_of(nic: &str, table: Table) -> Result<NicProfile, ConfigErrors> {
-    NicProfile::from_table(table)
+    NicProfile::from_table(without_unused(table))
         .map_err(|error| ConfigErrors::whole_file(nic, error.message().to_owned(), ""))
 }
 
@@ -202,7 +203,7 @@ impl Tables {
     /// Reads a profile and its bases. `chain` has the profiles that led here.
     fn read(source: Source, chain: &mut Vec<Source>) -> Result<Self, ConfigErrors> {
         let (file, text) = (source.name(), source.text()?);
-        let Checked { mut table, base, listed } = check(&file, &text)?;
+        let Checked { mut table, base, listed, written } = check(&file, &text)?;
         if base.is_none() && matches!(source, Source::Shipped(Shipped { name: ROOT, .. })) {
             return Ok(Self { merged: table, base: None });
         }
@@ -236,6 +237,7 @@ impl Tables {
         let mut merged = beneath.clone();
         merge(&mut merged, table.clone());
         let mut findings = unknown_counters(&listed, &table, &merged);
+        findings.extend(contradictions(&written, &merged));
         if findings.is_empty() {
             return Ok(Self { merged, base: Some((nic, beneath)) });
         }

@@ -5,6 +5,7 @@
 
 mod check;
 mod conditions;
+mod contradictions;
 mod counters;
 mod drawn;
 mod field;

@@ -64,13 +64,42 @@ pub struct Reorder {
     pub loss_by: LossBy,
     /// Distance from a missing packet to one that arrives, counted from 1, at which it counts as lost by its span.
     pub loss_span_packets: u32,
+    /// State of a connection besides blocks and caches, in bytes, for [`Reorder::memory_bytes`] alone.
+    pub connection_bytes: u64,
+    /// The pool with its pointers and its list of free blocks, in bytes, likewise.
+    pub fixed_bytes: u64,
+    /// A FIFO, in bytes, likewise.
+    pub fifo_bytes: u64,
 }
+
+/// Bitmaps that a NIC with a ring for each connection has of it (IRN, SIGCOMM'18, as LEFT §2.2 and §4.3 count them).
+const RINGS: u64 = 5;
 
 impl Reorder {
     /// Returns true if packets out of order are kept.
     pub fn keeps_packets(&self) -> bool {
         self.engine != ReorderEngine::None
     }
+
+    /// Memory on the NIC, in bytes, with so many connections: of rings five of `span_packets` bits for each connection; of a pool what the profile
+    /// says, whatever its blocks; of caches their bits (LEFT §4.3, figure 7).
+    #[must_use]
+    pub const fn memory_bytes(&self, connections: u64) -> u64 {
+        let pool = self.connection_bytes * connections + self.fixed_bytes;
+        match self.engine {
+            ReorderEngine::None => 0,
+            ReorderEngine::Ring => RINGS * bytes(self.span_packets) * connections,
+            ReorderEngine::Pool => pool,
+            ReorderEngine::Left => {
+                pool + self.caches as u64 * bytes(self.cache_bits) + self.fifos as u64 * self.fifo_bytes
+            }
+        }
+    }
+}
+
+/// Bytes of so many bits.
+const fn bytes(bits: u32) -> u64 {
+    bits.div_ceil(8) as u64
 }
 
 impl Default for Reorder {
@@ -91,6 +120,27 @@ impl Default for Reorder {
             fifo_timeout_ns: 2_000,
             loss_by: LossBy::Span,
             loss_span_packets: 512,
+            connection_bytes: 5,
+            fixed_bytes: 342,
+            fifo_bytes: 180,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arithmetic of figure 7: 5,000 connections, caches of 2,304 bits, and rings of 512.
+    #[test]
+    fn memory_is_that_of_the_parts() {
+        let of = |engine, fifos| {
+            Reorder { engine, fifos, cache_bits: 2_304, ..Reorder::default() }.memory_bytes(5_000)
+        };
+        assert_eq!(of(ReorderEngine::None, 8), 0);
+        assert_eq!(of(ReorderEngine::Ring, 8), 5_000 * 5 * 64);
+        assert_eq!(of(ReorderEngine::Pool, 8), 25_342);
+        assert_eq!(of(ReorderEngine::Left, 0), 25_342 + 3 * 288);
+        assert_eq!(of(ReorderEngine::Left, 8), 25_342 + 3 * 288 + 8 * 180);
     }
 }

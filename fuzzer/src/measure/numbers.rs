@@ -190,6 +190,23 @@ impl<'a> Seen<'a> {
         Some((before.into_iter().map(place).collect(), after.into_iter().map(place).collect()))
     }
 
+    /// Bytes of messages that complete in a nanosecond, once the rate is steady: from the completion of a quarter of all messages to that of three
+    /// quarters.
+    pub fn steady_rate(&self) -> Option<f64> {
+        let mut completed: Vec<&Completion> = self
+            .observation
+            .completions()
+            .iter()
+            .filter(|one| one.status == CompletionStatus::Success)
+            .collect();
+        completed.sort_by_key(|one| one.completed_ns);
+        let (from, to) = (completed.len() / 4, completed.len() * 3 / 4);
+        let middle = completed.get(from..=to)?;
+        let ns = middle.last()?.completed_ns - middle.first()?.completed_ns;
+        let bytes: u64 = middle.iter().skip(1).map(|one| one.bytes).sum();
+        (ns.0 > 0).then(|| bytes as f64 / ns.0 as f64)
+    }
+
     /// Relative PSNs of the first connection's data packets as they passed the switch, `x` behind those that were
     /// dropped.
     pub fn wire_order(&self) -> String {

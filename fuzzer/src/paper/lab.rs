@@ -1,7 +1,6 @@
 //! Runs of the paper's tests on the simulated testbed, each once.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corpus::{Key, TestConfig};
@@ -11,6 +10,7 @@ use executor::{Testbed as _, TestbedError};
 use rayon::prelude::*;
 use scoring::{Analysis, Options};
 
+use super::engines;
 use crate::judge::integrity_of;
 use crate::measure::Seen;
 
@@ -50,10 +50,11 @@ impl Lab {
     ) -> Result<Self, LabError> {
         let tests: BTreeMap<Key, TestConfig> = tests.map(|config| (Key::of(&config), config)).collect();
         let (all, done) = (tests.len(), AtomicUsize::new(0));
+        let testbed = engines::testbed();
         let runs = tests
             .into_par_iter()
             .map(|(key, config)| {
-                let run = Run::of(config)?;
+                let run = Run::of(config, testbed.clone())?;
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
                 Ok((key, run))
             })
@@ -68,8 +69,8 @@ impl Lab {
 }
 
 impl Run {
-    fn of(config: TestConfig) -> Result<Self, LabError> {
-        let observation = Sim::new(Path::new("")).run(&config)?;
+    fn of(config: TestConfig, mut testbed: Sim) -> Result<Self, LabError> {
+        let observation = testbed.run(&config)?;
         if integrity_of(&observation).is_invalid() {
             return Err(LabError::Incomplete(config.to_toml()));
         }

@@ -6,6 +6,7 @@
 //! that the models, the testbed and the analyzers fit together, and nothing about a vendor's hardware.
 
 mod claims;
+mod engines;
 mod lab;
 mod nics;
 pub mod plot;
@@ -69,6 +70,8 @@ pub struct Formula {
     pub unit: &'static str,
     /// Section that gives it.
     pub source: &'static str,
+    /// What agreement with it says: [`Basis::Formula`], unless the numbers in the formula are made from the value.
+    pub basis: Basis,
     /// Its value here.
     pub value: fn() -> Value,
 }
@@ -213,7 +216,7 @@ impl Row {
             measured: Some(value),
             unit: formula.unit,
             ratio,
-            basis: Basis::Formula,
+            basis: formula.basis,
             verdict,
         }
     }

@@ -29,6 +29,13 @@ pub enum Published {
         /// The factor.
         factor: f64,
     },
+    /// A number to be met within as much above and below it, in its unit.
+    PlusMinus {
+        /// The number.
+        value: f64,
+        /// The largest difference.
+        by: f64,
+    },
     /// A range, bounds included.
     Between(f64, f64),
     /// More than this.
@@ -64,6 +71,9 @@ impl Published {
             (Self::WithinFactor { value, factor }, Value::Number(measured)) => {
                 let ratio = measured / value;
                 (Some(ratio), (1.0 / factor..=*factor).contains(&ratio))
+            }
+            (Self::PlusMinus { value, by }, Value::Number(measured)) => {
+                (Some(measured / value), (measured - value).abs() <= *by)
             }
             (Self::Between(low, high), Value::Number(measured)) => (None, (*low..=*high).contains(measured)),
             (Self::Above(bound), Value::Number(measured)) => (None, measured > bound),
@@ -111,6 +121,9 @@ impl Published {
                 numbers(&|shown| shown.number(*value), &[*value])
             }
             Self::Each(values) => numbers(&|shown| shown.numbers(values), values),
+            Self::PlusMinus { value, by } => {
+                numbers(&|shown| format!("{} ± {}", shown.number(*value), shown.number(*by)), &[*value, *by])
+            }
             Self::Between(low, high) => {
                 numbers(&|shown| format!("{} to {}", shown.number(*low), shown.number(*high)), &[*low, *high])
             }
@@ -159,6 +172,8 @@ mod tests {
             (Published::Below(1.0), 0.99, 1.0),
             (Published::WithinFactor { value: 107.0, factor: 3.0 }, 36.0, 35.0),
             (Published::Near { value: 160.0, percent: 25.0 }, 199.0, 201.0),
+            (Published::PlusMinus { value: 50.5, by: 5.0 }, 45.5, 45.4),
+            (Published::PlusMinus { value: 50.5, by: 5.0 }, 55.5, 55.6),
             (Published::Exactly(7), 7.0, 8.0),
         ] {
             assert_eq!(verdict(published, &Value::Number(inside)), Verdict::Ok, "{published:?}");

@@ -1,6 +1,9 @@
 //! The tests of the paper's experiments.
 
-use corpus::{Load, LossModel, Network, Repeat, RoceParameters, Role, TestConfig, TrafficClass, Verb};
+use corpus::{
+    Load, LossModel, LossRecovery, Network, Path, Repeat, RoceParameters, Role, Spray, SprayPackets,
+    TestConfig, TrafficClass, Verb,
+};
 use scoring::theory::corruption::{Behaviour, Conditions, Frames, Links, Protection, of_message};
 
 use super::Nics;
@@ -84,6 +87,20 @@ pub enum Setup {
     Recoveries(PingPong),
     /// Four packets, of which the second is lost, and its NAK.
     LostNak,
+    /// Five connections that write at full speed: over one path, and then over two, of which one is so many ns longer.
+    Paths {
+        /// The delays.
+        excess_ns: &'static [u64],
+        /// How the NICs recover.
+        recovery: LossRecovery,
+    },
+    /// The same with selective repeat, on each of these NICs.
+    PathsOf {
+        /// The delays.
+        excess_ns: &'static [u64],
+        /// The NICs at both hosts.
+        nics: &'static [Nics],
+    },
 }
 
 /// Two hosts that post messages of one packet in turn, over a link that damages packets in both directions.
@@ -115,6 +132,10 @@ const CNP_INTERVAL_US: u32 = 50;
 impl Setup {
     /// Its tests.
     pub fn tests(self, nics: Nics) -> Vec<TestConfig> {
+        if let Self::PathsOf { excess_ns, nics } = self {
+            let paths = Self::Paths { excess_ns, recovery: LossRecovery::SelectiveRepeat };
+            return nics.iter().flat_map(|nics| paths.tests(*nics)).collect();
+        }
         let mut tests = self.on_any_nics();
         for config in &mut tests {
             config.requester.nic = nics.requester.into();
@@ -170,6 +191,11 @@ impl Setup {
                 let nak = "[[event]]\nqpn = 1\npacket = \"nak\"\nnth = 1\ntype = \"drop\"\n";
                 vec![test("num-msgs-per-qp = 1\nmessage-size = 4096\n", &(drop(2, 1) + nak))]
             }
+            Self::Paths { excess_ns, recovery } => {
+                let excess = excess_ns.iter().map(|ns| Some(*ns));
+                std::iter::once(None).chain(excess).map(|excess| paths(excess, recovery)).collect()
+            }
+            Self::PathsOf { .. } => Vec::new(),
         }
     }
 }
@@ -216,6 +242,28 @@ impl PingPong {
         };
         of_message(&frames, &conditions).total() * Self::MESSAGES * f64::from(Self::ITERATIONS)
     }
+}
+
+/// Messages of [`paths`], in packets: short enough to tell a steady rate by their completions.
+const SPRAYED: u32 = 64;
+
+/// Five connections that write at full speed, over one path, or over two of which one is so many ns longer (LEFT §4.2).
+fn paths(excess_ns: Option<u64>, recovery: LossRecovery) -> TestConfig {
+    // A go-back that costs a round trip takes a hundred times as long.
+    let packets = if recovery == LossRecovery::GoBackN { 10_240 } else { 204_800 };
+    let messages = packets / (5 * SPRAYED);
+    let traffic = format!(
+        "num-connections = 5\nnum-msgs-per-qp = {messages}\ntx-depth = {messages}\nmessage-size = {}\nmin-retransmit-timeout = 20\n",
+        SPRAYED * 1024
+    );
+    let mut config = with_roce(test(&traffic, ""), |roce| roce.loss_recovery = recovery);
+    config.network.pfc = true;
+    if let Some(delay_ns) = excess_ns {
+        config.network.paths = vec![Path::default(), Path { delay_ns, ..Path::default() }];
+        config.network.spray = Spray::Packet;
+        config.network.spray_packets = SprayPackets::Data;
+    }
+    config
 }
 
 /// With a change of both hosts' parameters.

@@ -1,6 +1,7 @@
 //! What is to be expected of losses, without any run: the theory of [`scoring::theory`], for people and as JSON.
 
 mod messages;
+pub mod multipath;
 mod slo;
 mod text;
 mod tolerance;

@@ -7,7 +7,7 @@ use scoring::theory::corruption::{
 };
 
 use crate::measure::Value;
-use crate::paper::{Formula, Published};
+use crate::paper::{Basis, Formula, Published};
 
 /// Bytes of the paper's full packet, with frame check sequence.
 const FULL: u32 = 1086;
@@ -63,6 +63,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Open,
         unit: "",
         source: "Gao theorem 1",
+        basis: Basis::Formula,
         value: || number(per_bit(1.0 / 128.0, FULL)),
     },
     Formula {
@@ -70,6 +71,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 0.06, percent: 5.0 },
         unit: "",
         source: "Gao theorem 2",
+        basis: Basis::Formula,
         value: || number(links(SELDOM, 1).loss_of(66, 1) / SELDOM),
     },
     Formula {
@@ -77,6 +79,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::WithinFactor { value: 0.06, factor: 1.2 },
         unit: "",
         source: "Gao theorem 2",
+        basis: Basis::Formula,
         value: || number(links(SELDOM, 1).loss_of(78, 1) / SELDOM),
     },
     Formula {
@@ -84,6 +87,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 0.02, percent: 5.0 },
         unit: "",
         source: "Gao theorem 3",
+        basis: Basis::Formula,
         value: || number(links(0.01, 2).mean_loss_of(FULL)),
     },
     Formula {
@@ -91,6 +95,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 2.4e-5, percent: 2.0 },
         unit: "",
         source: "Gao theorem 4",
+        basis: Basis::Formula,
         value: || number(of_packet(links(0.01, 2)).nak_lost),
     },
     Formula {
@@ -98,6 +103,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 16.5, percent: 5.0 },
         unit: "",
         source: "Gao theorem 5",
+        basis: Basis::Formula,
         value: || {
             let of = by_paper(links(SELDOM, 1), NONE);
             number(of.lost_again / of.nak_lost)
@@ -108,6 +114,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 4e-6, percent: 1.0 },
         unit: "",
         source: "Gao theorem 5",
+        basis: Basis::Formula,
         value: || number(by_paper(links(1e-3, 4), NONE).lost_again),
     },
     Formula {
@@ -115,6 +122,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Open,
         unit: "",
         source: "Gao theorem 5",
+        basis: Basis::Formula,
         value: || number(of_packet(links(1e-3, 4)).lost_again),
     },
     Formula {
@@ -122,6 +130,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: TAILS, percent: 5.0 },
         unit: "",
         source: "Gao theorem 6",
+        basis: Basis::Formula,
         value: || number(web_search().mean_inverse()),
     },
     Formula {
@@ -129,6 +138,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 0.055, percent: 5.0 },
         unit: "",
         source: "Gao §3.5",
+        basis: Basis::Formula,
         value: || {
             let of = by_paper(links(0.01, 1), NONE);
             number(of.tail_lost / of.lost_again * 0.01)
@@ -139,6 +149,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 0.91, percent: 5.0 },
         unit: "",
         source: "Gao §3.5",
+        basis: Basis::Formula,
         value: || {
             let of = by_paper(links(0.01, 1), NONE);
             number(of.tail_lost / of.nak_lost * 0.01)
@@ -149,6 +160,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 0.06, percent: 5.0 },
         unit: "",
         source: "Gao theorem 7",
+        basis: Basis::Formula,
         value: || {
             let of = of_message(
                 &Frames::of(Verb::Send, MTU.into(), MTU),
@@ -162,6 +174,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 1.4e-8, percent: 5.0 },
         unit: "",
         source: "Gao theorem 8",
+        basis: Basis::Formula,
         value: || number(by_paper(links(0.01, 2), protection(2, 1, 1, 0)).nak_lost),
     },
     Formula {
@@ -169,6 +182,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Exactly(3),
         unit: "",
         source: "Gao theorem 8",
+        basis: Basis::Formula,
         value: || {
             let lost_again = |protection: &Protection| TimeOuts {
                 lost_again: by_paper(links(0.01, 2), *protection).lost_again,
@@ -184,6 +198,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 6e-7, percent: 11.0 },
         unit: "",
         source: "Gao theorem 10",
+        basis: Basis::Formula,
         value: || number(by_paper(links(0.01, 2), protection(1, 1, 1, 1)).tail_lost),
     },
     Formula {
@@ -191,6 +206,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 0.06, percent: 1.0 },
         unit: "",
         source: "Gao theorem 11",
+        basis: Basis::Formula,
         value: || {
             let of = |protection| by_paper(links(0.01, 2), protection).tail_lost;
             number(of(protection(1, 1, 1, 1)) / of(protection(1, 1, 2, 0)))
@@ -201,6 +217,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 0.0626, percent: 5.0 },
         unit: "",
         source: "Gao equation 1",
+        basis: Basis::Formula,
         value: || number(cost(links(SELDOM, 1), TAILS, protection(2, 1, 1, 0)).naks / SELDOM),
     },
     Formula {
@@ -208,6 +225,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 5.0, percent: 10.0 },
         unit: "%",
         source: "Gao §4.2",
+        basis: Basis::Formula,
         value: || number(100.0 * cost(links(0.01, 1), TAILS, protection(1, 6, 1, 0)).retransmissions),
     },
     Formula {
@@ -215,6 +233,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::WithinFactor { value: 6.0, factor: 1.2 },
         unit: "%",
         source: "Gao §4.3",
+        basis: Basis::Formula,
         value: || number(100.0 * cost(links(0.01, 1), 1.0, protection(1, 1, 1, 1)).dummies),
     },
     Formula {
@@ -222,6 +241,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Near { value: 100.0, percent: 1.0 },
         unit: "%",
         source: "Gao §4.3",
+        basis: Basis::Formula,
         value: || number(100.0 * cost(links(0.01, 1), 1.0, protection(1, 1, 2, 0)).tails),
     },
     Formula {
@@ -229,6 +249,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::WithinFactor { value: 16.0, factor: 1.2 },
         unit: "",
         source: "Gao §4.3",
+        basis: Basis::Formula,
         value: || {
             let of = |protection| cost(links(0.01, 1), 1.0, protection).total();
             number(of(protection(1, 1, 2, 0)) / of(protection(1, 1, 1, 1)))
@@ -239,6 +260,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Below(3.0),
         unit: "%",
         source: "Gao abstract",
+        basis: Basis::Formula,
         value: || {
             number(100.0 * cost(links(1e-3, 4), web_search().mean_inverse(), protection(2, 4, 1, 2)).total())
         },
@@ -248,6 +270,7 @@ pub(super) const THEORY: &[Formula] = &[
         published: Published::Open,
         unit: "",
         source: "Gao §6.3",
+        basis: Basis::Formula,
         value: || {
             let conditions =
                 Conditions { links: links(1e-3, 4), protection: NONE, behaviour: Behaviour::standard() };

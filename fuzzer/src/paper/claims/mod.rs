@@ -5,6 +5,7 @@ mod cnp;
 mod corruption;
 mod latency;
 mod ping_pong;
+mod reorder;
 mod testbed;
 mod timers;
 
@@ -81,5 +82,17 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "Two hosts post Writes of 1 KB in turn, 100,000 times, over a link that damages packets",
         claims: ping_pong::CLAIMS,
         formulas: &[],
+    },
+    Experiment {
+        name: "reorder-throughput",
+        title: "Five connections write over two paths of different length: throughput, of that over one path",
+        claims: reorder::THROUGHPUT,
+        formulas: reorder::THROUGHPUT_BY_FORMULA,
+    },
+    Experiment {
+        name: "reorder-memory",
+        title: "Memory of reorder engines on the NIC",
+        claims: &[],
+        formulas: reorder::MEMORY,
     },
 ];

@@ -40,6 +40,7 @@ fn drawn(rng: &mut ChaCha8Rng) -> Reorder {
         fifo_timeout_ns: rng.random_range(0..=500),
         loss_by: evidence[rng.random_range(0..3)],
         loss_span_packets: rng.random_range(1..=PACKETS),
+        ..Reorder::default()
     }
 }
 

@@ -1,5 +1,7 @@
 //! `lumina-fuzz predict`.
 
+mod multipath;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
@@ -7,9 +9,9 @@ use corpus::{Mtu, Repeat, Verb};
 use scoring::theory::corruption::{Behaviour, Frames, Links, Protection};
 use serde::Serialize;
 
-use super::numbers::{probability, whole};
-use super::output::{bad_file, bad_message, fail, print, print_json};
-use super::{Exit, Format};
+use crate::cli::numbers::{probability, whole};
+use crate::cli::output::{bad_file, bad_message, fail, print, print_json};
+use crate::cli::{Exit, Format};
 use crate::predict::{self, Forecast, Messages, Nics, Question, Slo, Tolerance, ToleranceQuestion};
 
 const AFTER_HELP: &str = "\
@@ -35,6 +37,9 @@ enum What {
     /// Time-outs where links damage packets, by their cause, and what copies and dummies change.
     #[command(after_help = AFTER_HELP, long_about = ABOUT)]
     Corruption(Corruption),
+    /// Throughput over two paths of different length, by reorder engine.
+    #[command(after_help = multipath::AFTER_HELP, long_about = multipath::ABOUT)]
+    Multipath(multipath::Multipath),
 }
 
 const ABOUT: &str = "\
@@ -168,7 +173,10 @@ struct ToleranceDocument<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Exit {
-    let What::Corruption(corruption) = &args.what;
+    let corruption = match &args.what {
+        What::Corruption(corruption) => corruption,
+        What::Multipath(multipath) => return multipath.run(args.format),
+    };
     let messages = match corruption.messages() {
         Ok(messages) => messages,
         Err(errors) => return bad_file("bad input", errors, args.format),

@@ -1,0 +1,51 @@
+//! The forecast, for people.
+
+use std::fmt::Write as _;
+
+use corpus::plural;
+
+use super::{Forecast, HEADERS, OfEngine, Short};
+use crate::measure::digits;
+
+/// The question, and the answer.
+#[must_use]
+pub fn text(forecast: &Forecast) -> String {
+    let Forecast { setting, packet_ns, in_flight_packets, go_back_n_load, engines } = forecast;
+    let mut text = format!(
+        "paths           two, one of them {} longer; each packet takes either at random, and nothing is lost\n\
+         packets         {} ns on the link at {} Gb/s ({} bytes of payload, {HEADERS} besides); {} of them in that time\n\
+         connections     {}, which take turns\n\n",
+        setting.delay_ns,
+        format_args!("{packet_ns:.2}"),
+        setting.rate_gbps,
+        setting.mtu,
+        digits(in_flight_packets.ceil()),
+        setting.connections,
+    );
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "engine            throughput      overtaken by    memory");
+    for of in engines {
+        let OfEngine { engine, throughput, extent_packets, memory_bytes, .. } = of;
+        let percent = throughput.map_or("no formula".into(), |part| format!("{} %", digits(part * 100.0)));
+        let extent =
+            extent_packets.map_or_else(String::new, |packets| plural(packets.round() as u64, "packet"));
+        let _ = writeln!(text, "  {engine:<16}{percent:<16}{extent:<16}{}", plural(*memory_bytes, "byte"));
+    }
+    let _ = writeln!(
+        text,
+        "\ngo-back-N       sees every packet in order up to {} % of the link, and collapses beyond\n",
+        digits(go_back_n_load * 100.0)
+    );
+    for OfEngine { engine, assumes, short, .. } in engines {
+        if let Some(assumes) = assumes {
+            let _ = writeln!(text, "{engine} assumes: {assumes}.");
+        }
+        for Short { field, is, needs, otherwise } in short {
+            let _ = writeln!(
+                text,
+                "{engine} has {field} = {is}, and needs {needs} at full speed: {otherwise}, which is not in the number above."
+            );
+        }
+    }
+    text
+}
