@@ -1,0 +1,98 @@
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use corpus::Capabilities;
+use dumper::Observation;
+use executor::TestbedError;
+
+use super::questions::FEW_EVENTS;
+use super::*;
+use crate::minimize::derandomise;
+use crate::policy::Policy;
+use crate::report::tests::{self, LOSSES, NOISY};
+
+/// A finding of NICs that discard packets of others.
+fn noisy() -> FindingRecord {
+    tests::noisy(NOISY, Minimized::Pending)
+}
+
+/// Such NICs, on a testbed that does the same each time.
+struct Same;
+
+impl Testbed for Same {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::all()
+    }
+
+    fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
+        let nic = executor::profile::load("cx4-lx", Path::new("."))?;
+        executor::sim::run(config, [nic.clone(), nic])
+    }
+}
+
+/// Minimises the finding, killed whenever so many answers were kept.
+fn minimised(budget: Option<u64>, answers_of_a_life: usize) -> (FindingRecord, u32) {
+    let begun = RefCell::new(None);
+    let kept = RefCell::new(BTreeMap::new());
+    for lives in 1.. {
+        let left = Cell::new(answers_of_a_life);
+        let is_over = || left.get() == 0;
+        let keep = |step: Step<'_>| {
+            match step {
+                Step::Begun(minimising) => drop(begun.borrow_mut().replace(minimising.clone())),
+                Step::Answered(answer) => {
+                    left.set(left.get() - 1);
+                    let before = kept.borrow_mut().insert(answer.test, answer.clone());
+                    assert_eq!(before, None, "no test runs twice");
+                }
+            }
+            Ok(())
+        };
+        // All else is lost.
+        let mut finding = noisy();
+        let interrupted = begun.borrow().clone();
+        let answers = kept.borrow().values().cloned().collect();
+        let mut answers = Answers::of(interrupted.map(|begun| (begun, answers)));
+        let course = Course { budget, is_over: &is_over, keep: &keep, watch: &|_| () };
+        let often = Frequency::always(Policy::OneRun);
+        match minimise(&mut finding, often, Start::Reproducer, &mut Same, &course, &mut answers) {
+            Ok(()) => return (finding, lives),
+            Err(MinimiseError::Interrupted) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    unreachable!("it ends")
+}
+
+#[test]
+fn a_killed_minimiser_goes_on_as_if_it_had_not_been() {
+    for budget in [None, Some(60)] {
+        let (whole, lives) = minimised(budget, usize::MAX);
+        assert_eq!(lives, 1);
+        assert!(whole.reproducer != whole.config && whole.minimizer_executions > 50, "{whole:?}");
+        let cut = if budget.is_some() { Minimized::Partial } else { Minimized::Full };
+        assert_eq!(whole.minimized, cut);
+        let (killed, lives) = minimised(budget, whole.minimizer_executions as usize / 7);
+        assert!(lives > 5, "{lives}");
+        assert_eq!(killed, whole);
+    }
+}
+
+/// However few tests are run, the last ones have events in the place of losses at random, of which there were too many to begin with.
+#[test]
+fn lost_packets_are_named_when_the_budget_ends() {
+    let finding = tests::noisy(LOSSES, Minimized::Pending);
+    let config = &finding.reproducer;
+    assert!(derandomise(config, &Same.run(config).unwrap()).unwrap().events.len() > FEW_EVENTS);
+    let often = Frequency::always(Policy::OneRun);
+    for budget in [0, 1, 2, 30, 31, 32] {
+        let mut finding = finding.clone();
+        let course = Course { budget: Some(budget), is_over: &|| false, keep: &|_| Ok(()), watch: &|_| () };
+        minimise(&mut finding, often, Start::Reproducer, &mut Same, &course, &mut Answers::default())
+            .unwrap();
+        assert_eq!(finding.minimized, Minimized::Partial);
+        assert!(finding.minimizer_executions <= budget + 5, "{} of {budget}", finding.minimizer_executions);
+        assert_eq!(finding.reproducer.network.moves_packets(), budget == 0, "{budget}");
+    }
+}
