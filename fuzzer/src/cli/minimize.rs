@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::{FindingRecord, Minimized, TestConfig, plural};
+use executor::Testbed;
 use serde::Serialize;
 
 use super::campaign::hear_ctrl_c;
@@ -19,7 +20,9 @@ use crate::campaign::{self, Idle, Stop};
 use crate::finding::{
     self, Answers, Course, Kept, MinimiseError, Progress, REPORT, REPRODUCER, Reproduced, Start,
 };
+use crate::judge::JudgeError;
 use crate::policy::Policy;
+use crate::repeat::Frequency;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -139,43 +142,15 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     let first = first.transpose().map_err(|error| fail(error, args.format))?.flatten();
     let start = if first.is_some() { Start::FirstSighting } else { Start::Reproducer };
     record.config = first.map_or(record.config, |first| kept.named(first));
-    let restarts = Cell::new(0);
-    let worked = with_status("minimising", |say| {
-        let is_over = || stop.is_asked();
-        let watch = |progress: Progress<'_>| {
-            restarts.set(progress.restarts);
-            let executions = progress.executions - before;
-            say(format!(
-                "minimising: {}, {}; smallest test: {}",
-                plural(executions, "execution"),
-                plural(progress.restarts, "restart"),
-                Size::of(progress.smallest)
-            ));
-        };
-        // An interrupted one has made the finding's test smaller, and another one goes on from there.
-        let course = Course { budget: None, is_over: &is_over, keep: &|_| Ok(()), watch: &watch };
-        finding::minimise(
-            &mut record,
-            shown.frequency,
-            start,
-            &mut *testbed,
-            &course,
-            &mut Answers::default(),
-        )
-    });
-    let interrupted = match worked {
-        Ok(()) => false,
-        Err(MinimiseError::Interrupted) => true,
-        Err(MinimiseError::Judge(error)) => return Err(failed(&error)),
-    };
+    let searched = search(&mut record, start, shown.frequency, &mut *testbed, &stop);
+    let Searched { restarts, interrupted } = searched.map_err(|error| failed(&error))?;
     let is_smaller = record.reproducer != kept.reproducer;
     if interrupted && record.minimized == Minimized::Full && (is_smaller || !is_small) {
         record.minimized = Minimized::Partial;
     }
-    let policy = Policy::on(&*testbed);
     let judged = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?;
     let confirmed = judged.filter(|judged| judged.may_be_kept(is_smaller.then_some(shown.frequency)));
-    let is_back = confirmed.is_none() && policy.may_miss();
+    let policy = Policy::on(&*testbed);
     match &confirmed {
         Some(judged) => {
             finding::describe(&mut record, judged);
@@ -183,11 +158,20 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
                 note_what_is_beside(&record, judged);
             }
         }
-        None if !policy.may_miss() => {
-            return Err(failed(&"the smallest test does not show the finding twice"));
-        }
-        None => go_back(&mut record, &kept),
+        None if policy.may_miss() => go_back(&mut record, &kept),
+        None => return Err(failed(&"the smallest test does not show the finding twice")),
     }
+    let result = match record.minimized {
+        _ if confirmed.is_none() => {
+            "smaller tests do not show the finding often enough: the test is unchanged"
+        }
+        _ if interrupted => "interrupted: a smaller test may show the finding too",
+        Minimized::Full if is_small && !is_smaller => "no smaller test was found",
+        Minimized::Full => "nothing can be removed",
+        Minimized::Partial | Minimized::Pending | Minimized::Flaky => {
+            "a smaller test may show the finding too"
+        }
+    };
     if let Some(campaign) = &campaign {
         campaign.replace(&record).map_err(|error| fail(error, args.format))?;
     }
@@ -209,28 +193,60 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
             signature: &record.signature,
             minimized: record.minimized,
             executions,
-            restarts: restarts.get(),
+            restarts,
             size: Size::of(&record.reproducer),
             reproducer: opened.name_of(&kept.folder.join(REPRODUCER)).display().to_string(),
         }),
         Format::Text => print(&format!(
-            "{}\n{}, {}; {}\nsmallest test: {}\n{}\n",
+            "{}\n{}, {}; {result}\nsmallest test: {}\n{}\n",
             record.title.escape_debug(),
             plural(executions, "execution"),
-            plural(restarts.get(), "restart"),
-            match record.minimized {
-                _ if is_back => "smaller tests do not show the finding often enough: the test is unchanged",
-                _ if interrupted => "interrupted: a smaller test may show the finding too",
-                Minimized::Full if is_small && !is_smaller => "no smaller test was found",
-                Minimized::Full => "nothing can be removed",
-                Minimized::Partial | Minimized::Pending | Minimized::Flaky =>
-                    "a smaller test may show the finding too",
-            },
+            plural(restarts, "restart"),
             Size::of(&record.reproducer),
             opened.name_of(&kept.folder.join(REPORT)).display()
         )),
     };
     Ok(if interrupted && printed == Exit::Done { Exit::Interrupted } else { printed })
+}
+
+/// End of the searches.
+struct Searched {
+    restarts: u64,
+    /// Ctrl-C came before their end.
+    interrupted: bool,
+}
+
+/// Minimises a finding, and says how far that is.
+fn search(
+    record: &mut FindingRecord,
+    start: Start,
+    often: Frequency,
+    testbed: &mut dyn Testbed,
+    stop: &Stop,
+) -> Result<Searched, JudgeError> {
+    let before = record.minimizer_executions;
+    let restarts = Cell::new(0);
+    let worked = with_status("minimising", |say| {
+        let watch = |progress: Progress<'_>| {
+            restarts.set(progress.restarts);
+            say(format!(
+                "minimising: {}, {}; smallest test: {}",
+                plural(progress.executions - before, "execution"),
+                plural(progress.restarts, "restart"),
+                Size::of(progress.smallest)
+            ));
+        };
+        let is_over = || stop.is_asked();
+        // An interrupted one has made the finding's test smaller, and another one goes on from there.
+        let course = Course { budget: None, is_over: &is_over, keep: &|_| Ok(()), watch: &watch };
+        finding::minimise(record, often, start, testbed, &course, &mut Answers::default())
+    });
+    let interrupted = match worked {
+        Ok(()) => false,
+        Err(MinimiseError::Interrupted) => true,
+        Err(MinimiseError::Judge(error)) => return Err(error),
+    };
+    Ok(Searched { restarts: restarts.get(), interrupted })
 }
 
 /// Writes the bundle of the finding again, from its unpacked folder.

@@ -17,7 +17,7 @@ use crate::strategy::Strategy;
 
 pub use copied::Copied;
 pub(crate) use copied::sha256;
-pub use minimise::{Answers, Course, MinimiseError, Progress, Start, Step, minimise};
+pub use minimise::{Answers, Budget, Course, MinimiseError, Progress, Start, Step, minimise};
 pub use read::{Kept, ReadError, find, folder_of, read};
 pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
 pub use reproduce::{Reproduced, describe, is_reproduced, reproduce, reproduced};

@@ -10,7 +10,7 @@ use executor::Testbed;
 use super::decider::Worked;
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
-use crate::finding::{self, Answers, Course, FINDINGS, Kept, MinimiseError, Reproduced, Start, Step};
+use crate::finding::{self, Answers, Budget, Course, FINDINGS, Kept, MinimiseError, Reproduced, Start, Step};
 use crate::judge::InMemory;
 use crate::repeat::{Frequency, Runs};
 
@@ -195,7 +195,7 @@ impl Engine<'_> {
         let often = often.unwrap_or_else(|| Frequency::always(self.policy));
         let mut answers = Answers::of(setup.store.minimising(&found.signature)?);
         let keep = |step: Step<'_>| self.keep_step(&found.signature, step);
-        let budget = Some(setup.settings.minimizer_budget);
+        let budget = Some(Budget::of(setup.settings.minimizer_budget, self.policy));
         let course = Course { budget, is_over, keep: &keep, watch: &|_| () };
         let is_done = match finding::minimise(&mut finding, often, start, testbed, &course, &mut answers) {
             // It goes on with the next start, and ends as if it had not been interrupted.

@@ -11,6 +11,7 @@ use corpus::{Answer, FindingRecord, Key, Minimising, Minimized, TestConfig};
 use executor::Testbed;
 
 use crate::judge::JudgeError;
+use crate::policy::Policy;
 use crate::repeat::Frequency;
 use questions::Questions;
 
@@ -64,6 +65,11 @@ impl Answers {
         self.known.values().map(|answer| answer.runs + answer.references.len() as u64).sum()
     }
 
+    /// Packets of the runs, but for those of references.
+    fn packets(&self) -> u64 {
+        self.known.values().fold(0, |sum, answer| sum.saturating_add(answer.packets))
+    }
+
     /// References that were run for the answers.
     fn references(&self) -> BTreeSet<Key> {
         self.known.values().flat_map(|answer| answer.references.iter().copied()).collect()
@@ -81,11 +87,28 @@ pub enum Start {
     FirstSighting,
 }
 
+/// Most work of a minimiser, but for the few runs that put events in the place of losses at random. It is counted in runs and packets
+/// and not in time, so that a campaign does the same on every machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Runs for the finding, by all of its minimisers, references included.
+    executions: u64,
+    /// Packets of this minimiser's runs, references not included. A test whose QPs retransmit for ever has millions.
+    packets: u64,
+}
+
+impl Budget {
+    /// So many runs on a testbed with this policy, and packets for all of them.
+    #[must_use]
+    pub const fn of(executions: u64, policy: Policy) -> Self {
+        Self { executions, packets: executions.saturating_mul(policy.packets_of_a_run()) }
+    }
+}
+
 /// Limits and steps of a minimiser.
 pub struct Course<'a> {
-    /// Most runs, references included, but for the few that put events in the place of losses at random. Without a budget it restarts
-    /// with other draws, until many restarts in a row find nothing smaller.
-    pub budget: Option<u64>,
+    /// Most work. Without a budget it restarts with other draws, until many restarts in a row find nothing smaller.
+    pub budget: Option<Budget>,
     /// Returns true if it is to end before.
     pub is_over: &'a dyn Fn() -> bool,
     /// Keeps its steps.

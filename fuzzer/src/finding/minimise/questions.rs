@@ -6,11 +6,11 @@ use corpus::{Answer, FindingRecord, Key, Minimising, TestConfig};
 use executor::{Testbed, TestbedError};
 use mutators::swap_nics;
 
-use super::{Answers, Course, MinimiseError, Progress, Start, Step};
+use super::{Answers, Budget, Course, MinimiseError, Progress, Start, Step};
 use crate::judge::{InMemory, JudgeError};
 use crate::minimize::{Effort, derandomise, is_smaller, minimize, minimize_with_restarts};
 use crate::policy::Policy;
-use crate::repeat::{self, Frequency};
+use crate::repeat::{self, Frequency, Shown};
 
 /// Events that a test may begin its minimisation with: each question compares all pairs of them.
 pub(super) const FEW_EVENTS: usize = 256;
@@ -27,6 +27,8 @@ pub(super) struct Questions<'a, 'b> {
     known: &'a mut HashMap<Key, Answer>,
     /// Runs so far, references included.
     executions: u64,
+    /// Packets of the runs of this minimiser, but for those of references.
+    packets: u64,
     /// Searches after the first one.
     restarts: u64,
     /// The budget did not suffice for a question.
@@ -45,7 +47,7 @@ impl<'a, 'b> Questions<'a, 'b> {
         answers: &'a mut Answers,
     ) -> Self {
         let baselines = InMemory::after(answers.references(), Policy::on(testbed));
-        let taken = answers.executions();
+        let (taken, packets) = (answers.executions(), answers.packets());
         let Answers { begun: Some(Minimising { start, spent }), known } = answers else {
             unreachable!("it has begun")
         };
@@ -58,6 +60,7 @@ impl<'a, 'b> Questions<'a, 'b> {
             begun_with: start,
             known,
             executions: spent.saturating_add(taken),
+            packets,
             restarts: 0,
             is_cut: false,
             smallest: finding.reproducer.clone(),
@@ -120,7 +123,9 @@ impl<'a, 'b> Questions<'a, 'b> {
         let effort = if Policy::on(self.testbed).is_quick() { Effort::Many } else { Effort::Few };
         let before = self.restarts;
         let minimised = match self.course.budget {
-            Some(budget) => minimize(from, effort, Some(budget), &mut |config| self.shows(config))?,
+            Some(Budget { executions, .. }) => {
+                minimize(from, effort, Some(executions), &mut |config| self.shows(config))?
+            }
             None => minimize_with_restarts(from, effort, &mut |config, restarts| {
                 self.restarts = before + restarts;
                 self.shows(config)
@@ -137,10 +142,7 @@ impl<'a, 'b> Questions<'a, 'b> {
     }
 
     fn shows(&mut self, config: &TestConfig) -> Result<bool, MinimiseError> {
-        let Course { budget, is_over, .. } = self.course;
-        // A test and its reference.
-        let is_spent = budget.is_some_and(|budget| self.executions + 2 > budget);
-        if is_spent && !is_over() && !self.known.contains_key(&Key::of(config)) {
+        if self.is_spent() && !(self.course.is_over)() && !self.known.contains_key(&Key::of(config)) {
             self.is_cut = true;
             return Ok(false);
         }
@@ -149,6 +151,13 @@ impl<'a, 'b> Questions<'a, 'b> {
             self.take(config);
         }
         Ok(shows)
+    }
+
+    /// Returns true if the budget does not suffice for a test and its reference, or its packets are used up.
+    fn is_spent(&self) -> bool {
+        self.course.budget.is_some_and(|Budget { executions, packets }| {
+            self.executions + 2 > executions || self.packets >= packets
+        })
     }
 
     /// Takes a test that shows it, if it is better than the smallest one so far.
@@ -169,10 +178,11 @@ impl<'a, 'b> Questions<'a, 'b> {
             return Err(MinimiseError::Interrupted);
         }
         let ran = self.baselines.runs() as usize;
-        let (shows, runs) =
+        let Shown { shows, runs, packets } =
             repeat::shows(self.testbed, config, &self.finding.signature, &self.baselines, self.often)?;
-        let answer = Answer { test: key, shows, runs, references: self.baselines.runs_from(ran) };
+        let answer = Answer { test: key, shows, runs, packets, references: self.baselines.runs_from(ran) };
         self.executions += runs + answer.references.len() as u64;
+        self.packets = self.packets.saturating_add(packets);
         keep(Step::Answered(&answer)).map_err(JudgeError::from)?;
         self.known.insert(key, answer);
         self.tell();
@@ -189,7 +199,7 @@ impl<'a, 'b> Questions<'a, 'b> {
         if is_over() {
             return Err(MinimiseError::Interrupted);
         }
-        if *budget == Some(0) {
+        if budget.is_some_and(|budget| budget.executions == 0) {
             self.is_cut = true;
             return Ok(None);
         }
