@@ -138,6 +138,8 @@ pub struct Answer {
     pub shows: bool,
     /// Runs of the test.
     pub runs: u64,
+    /// Packets of these runs.
+    pub packets: u64,
     /// References that were run for it.
     pub references: Vec<Key>,
 }

@@ -69,6 +69,15 @@ impl Verdict {
         }
     }
 
+    /// Packets of the test, as far as they are known.
+    #[must_use]
+    pub fn packets(&self) -> usize {
+        match self {
+            Self::Judged(judged) => judged.packets,
+            Self::Invalid(_) => self.observation().map_or(0, |observation| observation.trace.records().len()),
+        }
+    }
+
     /// Returns true if the test shows a signature.
     #[must_use]
     pub fn shows(&self, signature: &str) -> bool {
@@ -84,6 +93,8 @@ impl Verdict {
 pub struct Judged {
     /// Observation of the test; empty for a test that was stopped because it repeats itself without end.
     pub observation: Observation,
+    /// Packets of the test, also of one that was stopped.
+    pub packets: usize,
     /// Integrity check of its trace, which may fail where the user asked for a verdict all the same.
     pub integrity: Integrity,
     /// Analysis of the observation.
@@ -115,6 +126,7 @@ impl Judged {
             integrity: integrity_of(&observation),
             analysis: scoring::analyze(&observation, Options::default()),
             observation,
+            packets,
             references: References::default(),
             reference_keys: Vec::new(),
             assessment: Assessment::of_endless_test(packets),
@@ -334,7 +346,8 @@ fn conclude(
         Some(config) => score::score(config, &observation, &analysis, &references),
         None => Assessment::without_test(&analysis),
     };
-    Ok(Judged { observation, integrity, analysis, references, reference_keys, assessment })
+    let packets = observation.trace.records().len();
+    Ok(Judged { observation, packets, integrity, analysis, references, reference_keys, assessment })
 }
 
 /// Turns a panic into an invalid test.

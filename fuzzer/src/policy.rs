@@ -94,6 +94,16 @@ impl Policy {
         matches!(self, Self::OneRun)
     }
 
+    /// Packets that a run of a minimiser may have on average over its budget. A simulated packet takes some microseconds with its
+    /// analysis, and 5,000 such runs some minutes; a packet of a guest takes a tenth of a millisecond.
+    #[must_use]
+    pub const fn packets_of_a_run(self) -> u64 {
+        match self {
+            Self::OneRun => 16_384,
+            Self::OneRunAsNew | Self::SeveralRuns => 1_024,
+        }
+    }
+
     /// Returns true if times of a test are compared with those of several runs before they count as slow.
     #[must_use]
     pub const fn compares_times(self) -> bool {

@@ -133,9 +133,19 @@ pub fn frequency(
     Ok((said, Frequency { seen, runs }))
 }
 
-/// Returns true if a test shows a signature as often as a larger one, whose place it may then take, and the
-/// number of runs: a step that makes a finding rarer is rejected. Most tests that do not show the signature
-/// at all cost one run.
+/// Answer to the question whether a test shows a signature, and its cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// True if it shows it often enough.
+    pub shows: bool,
+    /// Runs of the test.
+    pub runs: u64,
+    /// Packets of these runs.
+    pub packets: u64,
+}
+
+/// Says if a test shows a signature as often as a larger one, whose place it may then take: a step that makes a finding rarer is
+/// rejected. Most tests that do not show the signature at all cost one run.
 ///
 /// # Errors
 /// The testbed fails.
@@ -145,15 +155,17 @@ pub fn shows(
     signature: &str,
     baselines: &dyn Baselines,
     larger: Frequency,
-) -> Result<(bool, u64), JudgeError> {
-    let mut misses = 0;
+) -> Result<Shown, JudgeError> {
+    let (mut misses, mut packets) = (0, 0);
     for run in 1..=larger.runs {
-        misses += u32::from(!judge(testbed, config, baselines)?.shows(signature));
+        let verdict = judge(testbed, config, baselines)?;
+        packets += verdict.packets() as u64;
+        misses += u32::from(!verdict.shows(signature));
         if larger.seen + misses > larger.runs {
-            return Ok((false, run.into()));
+            return Ok(Shown { shows: false, runs: run.into(), packets });
         }
     }
-    Ok((true, larger.runs.into()))
+    Ok(Shown { shows: true, runs: larger.runs.into(), packets })
 }
 
 /// The probability that values are as much larger than others by chance alone as these are: the exact
@@ -250,10 +262,16 @@ mod tests {
 
     #[test]
     fn a_smaller_test_shows_it_as_often_as_the_larger_one() {
+        let packets_of_a_run = flaky("").run(&TestConfig::default()).unwrap().trace.records().len() as u64;
+        assert!(packets_of_a_run > 0);
         let shows = |runs: &str, seen| {
             let larger = Frequency { seen, runs: Policy::SeveralRuns.runs() };
-            shows(&mut flaky(runs), &TestConfig::default(), WARNS, &InMemory::new(Policy::OneRun), larger)
-                .unwrap()
+            let baselines = InMemory::new(Policy::OneRun);
+            let config = TestConfig::default();
+            let Shown { shows, runs, packets } =
+                shows(&mut flaky(runs), &config, WARNS, &baselines, larger).unwrap();
+            assert_eq!(packets, runs * packets_of_a_run, "each run counts");
+            (shows, runs)
         };
         assert_eq!(shows("11111", 5), (true, 5));
         assert_eq!(shows("10111", 5), (false, 2));

@@ -12,6 +12,7 @@ mod corruption;
 mod degenerate;
 mod discovery;
 mod effectiveness;
+mod endless;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
 #[path = "../given.rs"]

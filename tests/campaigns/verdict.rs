@@ -84,21 +84,36 @@ fn a_renamed_folder_of_findings_is_known_by_what_is_in_it() {
 #[test]
 fn a_lost_report_is_written_again() {
     let (folder, path) = repeats_naks();
-    let files = ["report.txt", "trace.pcapng"].map(|name| folder.path().join(&path).join(name));
-    let before = files.each_ref().map(|file| fs::read(file).unwrap());
-    for command in ["replay", "minimize"] {
-        files.iter().for_each(|file| fs::remove_file(file).unwrap());
-        let ran = in_folder(folder.path(), &[command, &path]);
-        assert_eq!(ran.code, 0, "{command}: {}{}", ran.stdout, ran.stderr);
-        let after = files.each_ref().map(|file| fs::read(file).unwrap());
-        assert!(after == before, "{command} wrote something else: {}", String::from_utf8_lossy(&after[0]));
-        let says = ran.stdout.contains("(written again: trace.pcapng, report.txt)");
-        assert_eq!(says, command == "replay", "{}", ran.stdout);
-    }
+    let [report, trace] = ["report.txt", "trace.pcapng"].map(|name| folder.path().join(&path).join(name));
+    let lose = || [&report, &trace].map(|file| fs::remove_file(file).unwrap());
+    let read = || (fs::read_to_string(&report).unwrap(), fs::read(&trace).unwrap());
+    let before = read();
+    lose();
+    let ran = in_folder(folder.path(), &["replay", &path]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("(written again: trace.pcapng, report.txt)"), "{}", ran.stdout);
+    assert!(read() == before, "replay wrote something else: {}", read().0);
+
+    // Nothing smaller is found, and the report counts the executions that it took to say so.
+    lose();
+    let ran = in_folder(folder.path(), &["minimize", &path, "--format", "json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let (said, after) = (ran.json(), read());
+    assert!(said["executions"].as_u64().unwrap() > 0 && said["restarts"].as_u64().unwrap() >= 12, "{said}");
+    assert_eq!(said["minimized"], "full");
+    let words = |text: &str| {
+        let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+        let at = words.windows(2).position(|two| two == ["executions", "of"]).unwrap() - 1;
+        (words[at].parse::<u64>().unwrap(), [&words[..at], &words[at + 1..]].concat())
+    };
+    let ([(first, was), (last, is)], [packets_before, packets_after]) =
+        ([&before.0, &after.0].map(|text| words(text)), [before.1, after.1]);
+    assert_eq!((first + said["executions"].as_u64().unwrap(), was), (last, is));
+    assert!(packets_before == packets_after);
     // What another NIC shows is no report of this finding.
-    fs::remove_file(&files[0]).unwrap();
+    fs::remove_file(&report).unwrap();
     assert_eq!(in_folder(folder.path(), &["replay", &path, "--nic", "./nic.toml"]).code, 0);
-    assert!(!files[0].exists());
+    assert!(!report.exists());
 }
 
 /// Packets that are not those of the test say for themselves what they show, without the hosts' counters.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use corpus::ConfigErrors;
 use corpus::store::StoreError;
 
-use crate::finding::{WorkError, WriteError, is_full};
+use crate::finding::{MinimiseError, WriteError, is_full};
 use crate::judge::JudgeError;
 
 /// Error that keeps a campaign from starting or continuing.
@@ -36,7 +36,7 @@ pub enum CampaignError {
     Judge(#[from] JudgeError),
     /// Work on a finding ended early.
     #[error(transparent)]
-    Work(#[from] WorkError),
+    Minimise(#[from] MinimiseError),
     /// A finding could not be written out.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -49,10 +49,10 @@ impl CampaignError {
         match self {
             Self::Store(error)
             | Self::Judge(JudgeError::Store(error))
-            | Self::Work(WorkError::Judge(JudgeError::Store(error))) => error.is_full(),
+            | Self::Minimise(MinimiseError::Judge(JudgeError::Store(error))) => error.is_full(),
             Self::Io { source, .. } => is_full(source),
             Self::Write(error) => error.is_disk_full(),
-            Self::Input(_) | Self::Usage(_) | Self::Judge(_) | Self::Work(_) => false,
+            Self::Input(_) | Self::Usage(_) | Self::Judge(_) | Self::Minimise(_) => false,
         }
     }
 }

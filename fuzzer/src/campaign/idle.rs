@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use corpus::FindingRecord;
 use corpus::store::Store;
+use corpus::{FindingRecord, TestConfig};
+use mutators::swap_nics;
 
 use super::error::CampaignError;
 use super::folder::{self, CORPUS};
@@ -32,6 +33,21 @@ impl Idle {
         let lock = folder::lock(folder)?;
         let (store, notes) = Store::open(&folder.join(CORPUS))?;
         Ok(Self { folder: folder.into(), settings, store, _lock: lock, notes })
+    }
+
+    /// The test that showed a finding first, with its NICs on the hosts where the reproducer has them. `None` of a finding that the
+    /// campaign does not know.
+    ///
+    /// # Errors
+    /// The corpus cannot be read.
+    pub fn first_sighting(&self, signature: &str) -> Result<Option<TestConfig>, CampaignError> {
+        let known = self.store.findings()?.into_iter().find(|known| known.signature == signature);
+        Ok(known.map(|FindingRecord { mut config, reproducer, .. }| {
+            if self.settings.is_swapped(&config) != self.settings.is_swapped(&reproducer) {
+                swap_nics(&mut config);
+            }
+            config
+        }))
     }
 
     /// Puts a finding back that was worked on; one that the campaign does not know is left out.

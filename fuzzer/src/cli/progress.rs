@@ -64,18 +64,29 @@ const WORTH_A_SPINNER: Duration = Duration::from_secs(1);
 
 /// Does the work, under a spinner on stderr if it takes its time; hidden if stderr is not a terminal.
 pub(super) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -> T {
+    with_status(message, |_| work())
+}
+
+/// The same for work that says how far it is: its argument replaces the message.
+pub(super) fn with_status<T>(message: &'static str, work: impl FnOnce(&dyn Fn(String)) -> T) -> T {
+    let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_message(message);
+    spinner.set_style(
+        ProgressStyle::with_template("{spinner} {wide_msg}")
+            .expect("the template is constant and tested by use"),
+    );
     let (done, over) = mpsc::channel::<()>();
-    thread::scope(move |scope| {
+    thread::scope(|scope| {
+        let shown = spinner.clone();
         scope.spawn(move || {
             if over.recv_timeout(WORTH_A_SPINNER) == Err(RecvTimeoutError::Timeout) {
-                let spinner = ProgressBar::new_spinner().with_message(message);
-                spinner.enable_steady_tick(Duration::from_millis(100));
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.enable_steady_tick(Duration::from_millis(100));
                 // It ends when the sender is dropped, by a panic too.
                 let _ = over.recv();
-                spinner.finish_and_clear();
+                shown.finish_and_clear();
             }
         });
-        let result = work();
+        let result = work(&|message| spinner.set_message(message));
         drop(done);
         result
     })

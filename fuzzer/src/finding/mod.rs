@@ -1,9 +1,10 @@
 //! A finding: its minimised test, its anomaly, and the folder that keeps it for a vendor and for `replay`.
 
 mod copied;
+mod minimise;
 mod read;
 mod replay;
-mod work;
+mod reproduce;
 mod write;
 
 use corpus::{Minimized, TestConfig};
@@ -16,11 +17,10 @@ use crate::strategy::Strategy;
 
 pub use copied::Copied;
 pub(crate) use copied::sha256;
+pub use minimise::{Answers, Budget, Course, MinimiseError, Progress, Start, Step, minimise};
 pub use read::{Kept, ReadError, find, folder_of, read};
 pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
-pub use work::{
-    Answers, Course, Reproduced, Step, WorkError, describe, is_reproduced, minimise, reproduce, reproduced,
-};
+pub use reproduce::{Reproduced, describe, is_reproduced, reproduce, reproduced};
 pub(crate) use write::is_full;
 pub use write::{Origin, WriteError, count, reached, report_anew, restore, rewrite, write};
 

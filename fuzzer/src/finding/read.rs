@@ -24,6 +24,13 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// A test of its campaign, with the names of the NICs that the folder keeps.
+    #[must_use]
+    pub fn named(&self, mut test: TestConfig) -> TestConfig {
+        self.document.call_nics(&mut test);
+        test
+    }
+
     /// The finding as the corpus has it. Of the campaign's tests it knows the reproducer only.
     pub fn record(&self) -> FindingRecord {
         let document = &self.document;

@@ -5,6 +5,12 @@ use corpus::{ConnectionSet, TestConfig};
 use super::events::Detail;
 use super::parameters::parameters;
 
+/// Returns true if a test is smaller than another one.
+#[must_use]
+pub fn is_smaller(one: &TestConfig, other: &TestConfig) -> bool {
+    Size::of(one) < Size::of(other)
+}
+
 /// The size of a test: earlier fields count more.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Size {

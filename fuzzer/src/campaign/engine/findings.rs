@@ -10,7 +10,7 @@ use executor::Testbed;
 use super::decider::Worked;
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
-use crate::finding::{self, Answers, Course, FINDINGS, Kept, Reproduced, Step, WorkError};
+use crate::finding::{self, Answers, Budget, Course, FINDINGS, Kept, MinimiseError, Reproduced, Start, Step};
 use crate::judge::InMemory;
 use crate::repeat::{Frequency, Runs};
 
@@ -187,6 +187,7 @@ impl Engine<'_> {
     ) -> Result<Worked, CampaignError> {
         let setup = &self.setup;
         let is_swapped = setup.settings.is_swapped(&found.reproducer);
+        let start = if is_swapped { Start::SwappedNics } else { Start::Reproducer };
         let mut finding = found.clone();
         // A folder that was lost is written again in the end.
         let kept = finding::read(&self.folder_of(&found)).ok();
@@ -194,14 +195,14 @@ impl Engine<'_> {
         let often = often.unwrap_or_else(|| Frequency::always(self.policy));
         let mut answers = Answers::of(setup.store.minimising(&found.signature)?);
         let keep = |step: Step<'_>| self.keep_step(&found.signature, step);
-        let course = Course { budget: Some(setup.settings.minimizer_budget), is_over, keep: &keep };
-        let is_done = match finding::minimise(&mut finding, often, is_swapped, testbed, &course, &mut answers)
-        {
+        let budget = Some(Budget::of(setup.settings.minimizer_budget, self.policy));
+        let course = Course { budget, is_over, keep: &keep, watch: &|_| () };
+        let is_done = match finding::minimise(&mut finding, often, start, testbed, &course, &mut answers) {
             // It goes on with the next start, and ends as if it had not been interrupted.
-            Err(WorkError::Interrupted) if !self.policy.minimises_by_turns() || self.is_over() => {
+            Err(MinimiseError::Interrupted) if !self.policy.minimises_by_turns() || self.is_over() => {
                 return Ok(Worked { finding: found, seen: Vec::new() });
             }
-            Err(WorkError::Interrupted) => false,
+            Err(MinimiseError::Interrupted) => false,
             Ok(()) => true,
             Err(error) => return Err(error.into()),
         };

@@ -1,3 +1,4 @@
+mod basins;
 mod properties;
 mod restarts;
 mod simulated;

@@ -1,13 +1,15 @@
 //! Properties that hold for every test and every predicate, sensible or not.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use corpus::TestConfig;
 use corpus::testing::configs;
 use proptest::prelude::*;
 
+use crate::minimize::search::GROWTH;
 use crate::minimize::size::Size;
-use crate::minimize::{Effort, GROWTH, Minimised, axes, fit, minimize};
+use crate::minimize::{Effort, Minimised, axes, fit, is_smaller, minimize, minimize_with_restarts};
 
 /// Something that a test may need to show.
 #[derive(Clone, Copy, Debug)]
@@ -75,18 +77,28 @@ fn needs() -> impl Strategy<Value = Vec<Need>> {
     proptest::collection::vec(need, 0..4)
 }
 
-/// Minimises, and checks on the way that only valid tests are asked for, each once.
-fn watched(start: &TestConfig, needs: &[Need], budget: Option<u64>) -> Minimised {
-    let mut asked = BTreeSet::from([start.to_toml()]);
-    let mut shows = |config: &TestConfig| {
+/// Answers the questions of a minimiser, and checks that only valid tests are asked for, each once.
+fn asked_once(start: &TestConfig, needs: &[Need]) -> impl Fn(&TestConfig) -> Result<bool, ()> {
+    let asked = RefCell::new(BTreeSet::from([start.to_toml()]));
+    move |config| {
         assert_eq!(config.violations(), vec![]);
-        assert!(asked.insert(config.to_toml()), "asked twice: {config}");
+        assert!(asked.borrow_mut().insert(config.to_toml()), "asked twice: {config}");
         // Four times as many again where a path MTU of 4096 becomes 1024.
         assert!(config.traffic.total_packets() <= 4 * GROWTH * start.traffic.total_packets());
-        Ok::<_, ()>(needs.iter().all(|need| need.met(config, start)))
-    };
-    let minimised = minimize(start, Effort::Many, budget, &mut shows).unwrap();
-    assert_eq!(minimised.executions, asked.len() as u64 - 1);
+        Ok(needs.iter().all(|need| need.met(config, start)))
+    }
+}
+
+/// Minimises, and checks on the way that only valid tests are asked for, each once.
+fn watched(start: &TestConfig, needs: &[Need], budget: Option<u64>) -> Minimised {
+    let shows = asked_once(start, needs);
+    let mut executions = 0;
+    let minimised = minimize(start, Effort::Many, budget, &mut |config| {
+        executions += 1;
+        shows(config)
+    });
+    let minimised = minimised.unwrap();
+    assert_eq!(minimised.executions, executions);
     assert!(needs.iter().all(|need| need.met(&minimised.config, start)));
     minimised
 }
@@ -154,6 +166,29 @@ proptest! {
             kept.ip_list = vec![host.ip_list[0]];
         }
         prop_assert_eq!(smallest, expected);
+    }
+}
+
+proptest! {
+    // Each makes more than a dozen searches.
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Restarts know what the first search knows, ask nothing twice, and end where it does or at something smaller.
+    #[test]
+    fn restarts_end_at_nothing_larger(start in configs(), needs in needs()) {
+        let one = watched(&start, &needs, None);
+        let shows = asked_once(&start, &needs);
+        let mut last = 0;
+        let several = minimize_with_restarts(&start, Effort::Many, &mut |config, restarts| {
+            assert!((last..=last + 12).contains(&restarts), "{restarts} after {last}");
+            last = restarts;
+            shows(config)
+        });
+        let several = several.unwrap();
+        prop_assert!(several.complete && several.restarts >= last.max(12));
+        prop_assert!(several.executions >= one.executions);
+        prop_assert!(!is_smaller(&one.config, &several.config));
+        prop_assert!(needs.iter().all(|need| need.met(&several.config, &start)));
     }
 }
 

@@ -14,14 +14,18 @@ use scoring::Kind;
 use scoring::score::Objective;
 
 use crate::judge::{InMemory, Verdict, judge};
+use crate::minimize::search::{Effort, Search};
 use crate::minimize::size::Size;
-use crate::minimize::{BUDGET, Effort, minimize_with};
+use crate::minimize::{BUDGET, minimize_with_restarts};
 
 /// Findings of each NIC.
 const FINDINGS: usize = 2;
 
-/// Minimisations of each finding with other draws.
-const RESTARTS: u64 = 20;
+/// Searches of each finding with draws that the restarts do not make.
+const SEARCHES: u64 = 20;
+
+/// Seeds of these draws come after it.
+const OTHER_DRAWS: u64 = 1 << 32;
 
 /// Most tests in which those are looked for.
 const LOOKED_AT: u64 = 10_000;
@@ -91,16 +95,23 @@ fn larger(seed: u64, conditions: u32) -> Vec<String> {
         Ok::<_, ()>(shows)
     };
     let minimised = |test: TestConfig| {
-        let runs = (0..=*numbers("LUMINA_RESTARTS", 0..=RESTARTS).end())
-            .map(|seed| minimize_with(&test, seed, Effort::Many, Some(BUDGET), &mut shows).unwrap());
+        // As the command `minimize`.
+        let first = minimize_with_restarts(&test, Effort::Many, &mut |test, _| shows(test)).unwrap();
+        let searches = 1..=*numbers("LUMINA_RESTARTS", 1..=SEARCHES).end();
+        let searches = searches.map(|search| {
+            Search::new(&test, Effort::Many, Some(BUDGET), &mut shows).run(OTHER_DRAWS + search).unwrap()
+        });
+        let runs = std::iter::once(first).chain(searches);
         let runs: Vec<_> = runs.map(|run| (Size::of(&run.config), run)).collect();
         let (least, smallest) = runs.iter().min_by(|(one, _), (other, _)| one.cmp(other))?;
         let steps: Vec<_> = runs.iter().map(|(size, _)| size.steps_above(least)).collect();
-        let first = &runs[0].1;
+        let (first, searches) = (&runs[0].1, &runs[1..]);
+        let executions: u64 = searches.iter().map(|(_, run)| run.executions).sum();
         println!(
-            "{conditions} conditions, seed {seed}: {signature}: {} executions, complete {}, steps above the smallest {steps:?}",
-            runs.iter().map(|(_, run)| run.executions).sum::<u64>() / runs.len() as u64,
-            first.complete
+            "{conditions} conditions, seed {seed}: {signature}: {} executions with {} restarts, {} of a search, steps above the smallest {steps:?}",
+            first.executions,
+            first.restarts,
+            executions / searches.len().max(1) as u64
         );
         (steps[0] > 1).then(|| format!("{signature}\n{}\nfor\n{}", first.config, smallest.config))
     };
