@@ -47,7 +47,9 @@ pub enum TestbedError {
     #[error(transparent)]
     Profile(#[from] crate::profile::ProfileError),
     /// The test left more packets than a trace may hold, and was stopped.
-    #[error("the test was stopped after {packets} packets: its QPs retransmit for ever")]
+    #[error(
+        "the test was stopped after {packets} packets: its QPs retransmit for ever, or come forward too slowly"
+    )]
     TooManyPackets {
         /// Packets in the trace by then.
         packets: usize,

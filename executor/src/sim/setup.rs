@@ -11,7 +11,7 @@ use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
 use super::nic::{Attributes, Dummies, Nic, QpSetup};
 use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
-use super::world::World;
+use super::world::{World, most_packets};
 use crate::TestbedError;
 use crate::profile::NicProfile;
 
@@ -64,7 +64,8 @@ pub(super) fn world(
         connections.iter().zip(1..).flat_map(|(connection, number)| routes_of(connection, number, traffic)),
     );
     let network = Network::new(links, routes, pipeline, pfc.then_some(&buffers));
-    Ok((World::new(hosts, network, TrafficGenerators::new(traffic, software)), connections))
+    let generators = TrafficGenerators::new(traffic, software);
+    Ok((World::new(hosts, network, generators, most_packets(config)), connections))
 }
 
 /// Selective repeat needs a NIC that keeps packets out of order, and such a NIC does nothing else.

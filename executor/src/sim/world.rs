@@ -1,6 +1,6 @@
 //! The loop: the next event, and the component that handles it.
 
-use corpus::Role;
+use corpus::{Role, TestConfig};
 use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
@@ -13,6 +13,23 @@ use crate::TestbedError;
 /// Most packets that a trace may have: 1 GiB of records. The largest test has a quarter of it without losses.
 pub(super) const MAX_PACKETS: usize = 16 << 20;
 
+/// Of a test over several paths: go-back-N sends up to a window again for each packet that is overtaken, and comes to an end, but
+/// takes long. So many packets are enough to see it.
+const MOST_OVER_PATHS: usize = 2 << 20;
+
+/// The same, for each packet that the test has without retransmissions.
+const MOST_FOR_ONE: usize = 16;
+
+/// Most packets of a test's trace.
+pub(super) fn most_packets(config: &TestConfig) -> usize {
+    if config.network.paths.len() < 2 {
+        return MAX_PACKETS;
+    }
+    let connections = u64::from(config.traffic.load.connections());
+    let packets = usize::try_from(config.traffic.shape().packets().saturating_mul(connections));
+    packets.unwrap_or(usize::MAX).saturating_mul(MOST_FOR_ONE).clamp(MOST_OVER_PATHS, MAX_PACKETS)
+}
+
 /// Longest time of a test, 100 days: the ACK timer of selective repeat repeats one packet at a time, and may wait for ten hours each time. Times in
 /// ps fit 64 bits until then.
 const MAX_TIME: Nanos = Nanos(100 * 24 * 3_600 * 1_000_000_000);
@@ -22,6 +39,7 @@ pub(super) struct World {
     hosts: Vec<Host>,
     network: Network,
     generators: TrafficGenerators,
+    most_packets: usize,
     now: Nanos,
     /// Kept to save allocations.
     events: Vec<HostEvent>,
@@ -40,8 +58,13 @@ enum Step {
 
 impl World {
     /// A world in which nothing has happened.
-    pub(super) const fn new(hosts: Vec<Host>, network: Network, generators: TrafficGenerators) -> Self {
-        Self { hosts, network, generators, now: Nanos::ZERO, events: Vec::new() }
+    pub(super) const fn new(
+        hosts: Vec<Host>,
+        network: Network,
+        generators: TrafficGenerators,
+        most_packets: usize,
+    ) -> Self {
+        Self { hosts, network, generators, most_packets, now: Nanos::ZERO, events: Vec::new() }
     }
 
     /// Runs until nothing happens any more. After every step `after` sees the hosts, the network, the host that the step
@@ -57,8 +80,8 @@ impl World {
             }
             let (touched, sent) = self.take(step);
             after(&self.hosts, &self.network, touched, sent);
-            if self.network.packets() > MAX_PACKETS {
-                return Err(TestbedError::TooManyPackets { packets: MAX_PACKETS });
+            if self.network.packets() > self.most_packets {
+                return Err(TestbedError::TooManyPackets { packets: self.most_packets });
             }
         }
         Ok(())
@@ -140,11 +163,7 @@ impl World {
     }
 
     /// Observation of the test.
-    pub(super) fn finish(
-        self,
-        config: &corpus::TestConfig,
-        connections: Vec<dumper::Connection>,
-    ) -> Observation {
+    pub(super) fn finish(self, config: &TestConfig, connections: Vec<dumper::Connection>) -> Observation {
         let nic = |host: HostId| &self.hosts[host.index()].nic;
         let (requester, responder) = (nic(HostId::REQUESTER), nic(HostId::RESPONDER));
         let host = |nic: &Nic| counters::of(nic.stats(), nic.profile(), config.network.pfc);
@@ -167,7 +186,7 @@ impl World {
 }
 
 /// Data written of each message at the host that receives it.
-fn deliveries(config: &corpus::TestConfig, requester: &Nic, responder: &Nic) -> Vec<Delivery> {
+fn deliveries(config: &TestConfig, requester: &Nic, responder: &Nic) -> Vec<Delivery> {
     let traffic = &config.traffic;
     let ends = requester.qps().iter().zip(responder.qps()).zip(1..);
     ends.flat_map(|((first, second), connection)| {

@@ -8,6 +8,7 @@ use scoring::{Anomaly, Kind, Rule};
 use serde::{Deserialize, Serialize};
 
 use super::probe::Probe;
+use super::reordering::{self, Limits};
 use super::{Phase, Value, digits, setups, threshold};
 use crate::judge::{JudgeError, Judged};
 
@@ -86,9 +87,42 @@ pub fn measure(
             vec![Measured::new("connections from which packets are discarded", connections, "")]
         }
         Kind::CounterMismatch => counters(anomaly),
+        Kind::ReorderCollapse => reorder(anomaly, finding, &mut probe)?,
         _ => Vec::new(),
     };
     Ok(Measurements { measured, executions: probe.executions })
+}
+
+/// Reordering that the NIC takes. A reproducer may have delays of single packets in place of paths: then the test of the first
+/// sighting is looked at.
+fn reorder(
+    anomaly: &Anomaly,
+    finding: &FindingRecord,
+    probe: &mut Probe<'_>,
+) -> Result<Vec<Measured>, JudgeError> {
+    let of_paths = |config: &&TestConfig| config.network.paths.len() > 1;
+    let sprayed = [&finding.reproducer, &finding.config].into_iter().find(of_paths);
+    let limits = match sprayed {
+        Some(sprayed) => reordering::limits(sprayed, probe)?,
+        None => Limits::default(),
+    };
+    let count = |what: &str, value: u64, unit| Measured::new(what, Value::count(value), unit);
+    let collapses = reordering::extent_of(anomaly);
+    let us = |ns: u64| ns as f64 / 1e3;
+    let delay = limits.delay_ns.map(|ns| {
+        Measured::new("largest delay of the slowest path that it takes", Value::Number(us(ns)), "µs")
+    });
+    Ok([
+        collapses.map(|extent| count("extent of reordering at which it collapses", extent, "packets")),
+        limits.extent.map(|extent| count("largest extent of reordering that it takes", extent, "packets")),
+        delay,
+        limits.connections.map(|number| {
+            count("fewest connections that collapse with the finding's delay", number.into(), "")
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect())
 }
 
 /// Scope and interval of CNPs.

@@ -3,6 +3,7 @@
 mod finding;
 mod numbers;
 mod probe;
+mod reordering;
 pub mod setups;
 #[cfg(test)]
 mod tests;

@@ -228,3 +228,45 @@ fn what_a_counter_does() {
     assert_eq!(measured[0].what, "packet_seq_err for each time in the trace");
     assert_eq!(measured[0].value, Value::Number(0.0));
 }
+
+/// Five connections whose Writes fill the link, over two paths, of which one is longer.
+const SPRAYED: &str = "[traffic]\nnum-connections = 5\nnum-msgs-per-qp = 8\nmessage-size = 1_048_576\ntx-depth = 8\n\
+                       [network]\nspray = \"packet\"\nspray-packets = \"data\"\nseed = 1\npfc = true\n\
+                       [[network.path]]\n[[network.path]]\ndelay-ns = 200_000\n";
+const SELECTIVE: &str = "roce-parameters = { loss-recovery = \"selective-repeat\" }\n";
+
+/// Engines of other numbers: the delay that they take is where the closed form has half of the link, as far as a burst after a
+/// pause lets it (docs/multipath.md); shorter ones they take, and longer ones not.
+#[test]
+fn a_reorder_engine_collapses_where_its_pool_is_too_slow() {
+    for (block_bits, next_block_ns) in [(8, 5), (16, 9), (32, 12)] {
+        let mut nic = profile::load("melo", Path::new(".")).unwrap();
+        (nic.reorder.block_bits, nic.reorder.next_block_ns) = (block_bits, next_block_ns);
+        nic.reorder.blocks = 8_192;
+        let measured = measured_of(&nic, "reorder-collapse", [SELECTIVE; 2], SPRAYED);
+        let delay = number(&measured, "largest delay of the slowest path that it takes");
+        let packet = 44.24;
+        let (next, bits) = (next_block_ns as f64, f64::from(block_bits));
+        let base = nic.reorder.first_block_ns as f64 - next * (bits - 1.0) / (4.0 * bits);
+        // s = 2 packets of s = (b + sqrt(b^2 + 4 A)) / 2 with A = t D / (2 B c).
+        let slope = (2.0 * packet) * (2.0 * packet - base);
+        let formula = slope * 2.0 * bits * 5.0 / next / 1e3;
+        assert!(
+            (0.5..1.5).contains(&(delay / formula)),
+            "{delay} µs, by formula {formula} µs: {measured:#?}"
+        );
+        let takes = |micros: f64| {
+            let text = SPRAYED.replace("200_000", &format!("{}", (micros * 1e3) as u64));
+            let text = format!("[requester]\n{SELECTIVE}[responder]\n{SELECTIVE}{text}");
+            let config = corpus::from_toml("test.toml", &text).unwrap();
+            let observation = executor::sim::run(&config, [nic.clone(), nic.clone()]).unwrap();
+            let alone = config.over_slowest_path();
+            let one_path = executor::sim::run(&alone, [nic.clone(), nic.clone()]).unwrap();
+            let [sprayed, alone] =
+                [&observation, &one_path].map(|seen| scoring::goodput_bps(seen.completions()));
+            sprayed >= alone / 2.0
+        };
+        assert!(takes(delay * 0.9) && !takes(delay * 1.1), "{delay} µs");
+        assert!(number(&measured, "largest extent of reordering that it takes") > 0.0);
+    }
+}

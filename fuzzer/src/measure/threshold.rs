@@ -14,7 +14,7 @@ const SIZES: [u32; 3] = [20_480, 102_400, 409_600];
 
 /// Fewest connections, up to `most`, which are known to show something. Both sides are run: so many show it, and one
 /// fewer do not.
-fn fewest<E>(most: u32, shows: &mut dyn FnMut(u32) -> Result<bool, E>) -> Result<u32, E> {
+pub(super) fn fewest<E>(most: u32, shows: &mut dyn FnMut(u32) -> Result<bool, E>) -> Result<u32, E> {
     let (mut hides, mut found) = (0, most);
     while found.saturating_sub(hides) > 1 {
         let middle = hides.midpoint(found);
