@@ -1,9 +1,14 @@
-//! The simulated testbed on one core: traced packets a second, and what QPs, events, losses and copies cost.
+//! The simulated testbed on one core: traced packets a second, and what QPs, events, losses, copies and reordering cost.
 
 use std::hint::black_box;
+use std::path::Path as File;
 
-use corpus::{Action, ConnectionSet, Event, Load, Network, Repeat, Target, TestConfig, Verb};
+use corpus::{
+    Action, ConnectionSet, Event, Load, LossRecovery, Network, Path, Repeat, Role, Spray, Target, TestConfig,
+    Verb,
+};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use executor::{NicProfile, profile};
 
 /// Data packets of a test, whatever its number of QPs.
 const PACKETS: u32 = 1_000_000;
@@ -43,8 +48,32 @@ fn lossy() -> Network {
 }
 
 fn run(config: &TestConfig) -> usize {
-    let observation = executor::sim::run(config, Default::default()).expect("the configuration is valid");
+    run_on(config, &NicProfile::default())
+}
+
+fn run_on(config: &TestConfig, nic: &NicProfile) -> usize {
+    let profiles = [nic.clone(), nic.clone()];
+    let observation = executor::sim::run(config, profiles).expect("the configuration is valid");
     observation.trace.records().len()
+}
+
+/// 16 connections on a NIC that is shipped, over so many paths, of which the second is 186 µs longer: far more packets of each are out of order than
+/// the pool may hold without a cache.
+fn over_paths(nic: &str, paths: usize) -> (TestConfig, NicProfile) {
+    let nic = profile::load(nic, File::new("")).expect("the profile is shipped");
+    let mut config = config(Verb::Write, 16);
+    config.network.pfc = true;
+    if nic.reorder.keeps_packets() {
+        for role in Role::ALL {
+            config.host_mut(role).roce.loss_recovery = LossRecovery::SelectiveRepeat;
+        }
+    }
+    if paths > 1 {
+        config.traffic.tx_depth = config.traffic.num_msgs_per_qp;
+        config.network.paths = vec![Path::default(), Path { delay_ns: 186_000, ..Path::default() }];
+        config.network.spray = Spray::Packet;
+    }
+    (config, nic)
 }
 
 fn simulate(criterion: &mut Criterion) {
@@ -81,6 +110,17 @@ fn simulate(criterion: &mut Criterion) {
         group.bench_with_input(BenchmarkId::new("losses and copies", network), &config, |bencher, config| {
             bencher.iter(|| black_box(run(config)));
         });
+    }
+    for (nic, paths) in [("reference", 1), ("left", 1), ("left", 2)] {
+        let (config, profile) = over_paths(nic, paths);
+        group.throughput(Throughput::Elements(run_on(&config, &profile) as u64));
+        group.bench_with_input(
+            BenchmarkId::new(format!("paths of {nic}"), paths),
+            &config,
+            |bencher, config| {
+                bencher.iter(|| black_box(run_on(config, &profile)));
+            },
+        );
     }
     group.finish();
 }

@@ -37,8 +37,33 @@ struct Held {
 
 /// Later action of the switch.
 enum Later {
-    Depart(Held),
+    /// A packet leaves, by its place in [`Departures`].
+    Depart(u32),
     Expire(Ticket),
+}
+
+/// Packets whose departure is in the agenda, which moves its entries often: thousands of packets can be on a long path.
+#[derive(Default)]
+struct Departures {
+    places: Vec<Option<Held>>,
+    /// Places without a packet.
+    free: Vec<u32>,
+}
+
+impl Departures {
+    fn put(&mut self, held: Held) -> Later {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() as u32 - 1
+        });
+        self.places[place as usize] = Some(held);
+        Later::Depart(place)
+    }
+
+    fn take(&mut self, place: u32) -> Option<Held> {
+        self.free.push(place);
+        self.places[place as usize].take()
+    }
 }
 
 /// The switch.
@@ -47,6 +72,7 @@ pub(super) struct Injector {
     /// Packets that wait for others to overtake them, each with the timer that ends the wait.
     held: BTreeMap<Ticket, (Held, Timer)>,
     later: Agenda<Later>,
+    departures: Departures,
     /// By host: time at which the last packet that others have overtaken leaves towards it.
     overtaken: Vec<Nanos>,
     mirror: Mirror,
@@ -62,6 +88,7 @@ impl Injector {
             pipeline,
             held: BTreeMap::new(),
             later: Agenda::new(),
+            departures: Departures::default(),
             overtaken: vec![Nanos::ZERO; hosts],
             mirror: Mirror::new(Vantage::FIRST),
         }
@@ -106,7 +133,7 @@ impl Injector {
                     self.later.set(&mut timer, now + MAX_HOLD, Later::Expire(ticket));
                     self.held.insert(ticket, (held, timer));
                 }
-                (None, Some(delay)) => self.later.note(now + delay, Later::Depart(held)),
+                (None, Some(delay)) => self.later.note(now + delay, self.departures.put(held)),
                 (None, None) => self.release(&held, now, links),
             }
         }
@@ -118,7 +145,11 @@ impl Injector {
     /// Performs the action that is due now.
     pub(super) fn handle_later(&mut self, now: Nanos, links: &mut [Link]) {
         match self.later.take_due(now) {
-            Some(Later::Depart(held)) => self.release(&held, now, links),
+            Some(Later::Depart(place)) => {
+                if let Some(held) = self.departures.take(place) {
+                    self.release(&held, now, links);
+                }
+            }
             Some(Later::Expire(ticket)) => {
                 self.pipeline.expire(ticket);
                 if let Some(held) = self.take_held(ticket) {
@@ -156,7 +187,7 @@ impl Injector {
         if at == now {
             self.release(&held, now, links);
         } else {
-            self.later.note(at, Later::Depart(held));
+            self.later.note(at, self.departures.put(held));
         }
     }
 

@@ -67,7 +67,8 @@ pub(super) struct Nic {
     qps: Vec<Qp>,
     transmitter: Transmitter,
     receive: ReceiveBuffer,
-    reorder: Option<Engine>,
+    /// Apart, so that a NIC without one has its other parts closer together.
+    reorder: Option<Box<Engine>>,
     paths: Paths,
     notification: NotificationPoint,
     agenda: Agenda<Job>,
@@ -94,7 +95,7 @@ impl Nic {
         Self {
             notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
             receive: ReceiveBuffer::new(&profile.receive),
-            reorder: Engine::new(&profile.reorder, FLOWS * qps.len()),
+            reorder: Engine::new(&profile.reorder, FLOWS * qps.len()).map(Box::new),
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),
             quirks: QuirkSets::new(&profile),
@@ -258,14 +259,20 @@ impl Nic {
     }
 
     /// The flow of data of a packet, and its distance there; none without a reorder engine.
+    #[inline]
     fn place(&mut self, packet: &Packet) -> Option<Place> {
         self.reorder.as_ref()?;
+        self.place_in_flow(packet)
+    }
+
+    fn place_in_flow(&mut self, packet: &Packet) -> Option<Place> {
         let qp = self.qp_of(packet);
         let (half, distance) = self.qps[qp as usize].place(packet)?;
         Some(Place { flow: flow(qp, half), half, distance })
     }
 
     /// Gathers a packet whose access to its bitmap would take long; false if it is to be processed at once.
+    #[inline]
     fn gather(&mut self, packet: &Packet, place: Option<Place>, now: Nanos) -> bool {
         let (Some(engine), Some(place)) = (&mut self.reorder, place) else { return false };
         if !engine.gathers(place.distance) {
@@ -281,6 +288,7 @@ impl Nic {
     }
 
     /// The transport accesses the bitmap of a packet, which keeps it busy; false if the packet's bit has no room.
+    #[inline]
     fn access(&mut self, qp: u32, place: Option<Place>) -> bool {
         let (Some(engine), Some(place)) = (&mut self.reorder, place) else { return true };
         let bitmap = self.qps[qp as usize].bitmap(place.half).map(|(_, bitmap)| bitmap);
@@ -290,10 +298,16 @@ impl Nic {
     }
 
     /// The reorder engine has the bitmaps that a QP has now.
+    #[inline]
     fn settle(&mut self, qp: u32) {
-        let Some(engine) = &mut self.reorder else { return };
+        if let Some(engine) = &mut self.reorder {
+            Self::settle_in(engine, &self.qps[qp as usize], qp);
+        }
+    }
+
+    fn settle_in(engine: &mut Engine, end: &Qp, qp: u32) {
         for half in [Half::Requester, Half::Responder] {
-            if let Some((base, bitmap)) = self.qps[qp as usize].bitmap(half) {
+            if let Some((base, bitmap)) = end.bitmap(half) {
                 engine.settle(flow(qp, half), base, bitmap);
             }
         }

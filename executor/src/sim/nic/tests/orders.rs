@@ -113,7 +113,7 @@ fn whatever_the_order_each_packet_is_taken_once() {
             assert!(bytes.ends_with(&[(u64::from(PACKETS * MTU), false)]), "seed {seed}: {bytes:?}");
         }
         peer.waits(T);
-        let free = peer.nic.reorder.as_ref().and_then(Engine::free_blocks);
+        let free = peer.nic.reorder.as_deref().and_then(Engine::free_blocks);
         assert_eq!(
             free.unwrap_or(reorder.blocks),
             reorder.blocks,
