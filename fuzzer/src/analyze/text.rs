@@ -208,7 +208,7 @@ fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]
 /// How far packets were overtaken on the way to each host, and what it cost.
 fn reordering(text: &mut String, judged: &Judged) {
     let towards = Reordering::of_all(&judged.analysis.reordering);
-    if !towards.iter().any(Reordering::shows) {
+    if towards.iter().all(|one| one.reordered == 0) {
         return;
     }
     text.push_str("\nReordering, in the order in which packets left the switch:\n");

@@ -4,6 +4,7 @@ use corpus::TestConfig;
 use scoring::{Anomaly, Kind, Rule};
 
 use super::words;
+use crate::measure::digits;
 
 /// Longest title, in characters: one line of a terminal or of a bug tracker's list.
 pub(super) const MAX_TITLE: usize = 100;
@@ -50,10 +51,8 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
         (Rule::GoodputUnderReordering, _) => {
             let (goodput, alone) = (number("goodput-kbps")?, number("one-path-goodput-kbps")?);
             let extent = number("extent-packets")?;
-            format!(
-                "keeps {} % of its goodput, packets overtaken by up to {extent}",
-                goodput * 100 / alone.max(1)
-            )
+            let percent = digits(goodput as f64 * 100.0 / alone.max(1) as f64);
+            format!("keeps {percent} % of its goodput, packets overtaken by up to {extent}")
         }
         (Rule::ReissueAddress, _) => "retransmits a Read with a wrong address or length".into(),
         (Rule::RtoAboveMaximum, _) => {

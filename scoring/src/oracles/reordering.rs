@@ -64,7 +64,7 @@ impl<'a> Reordered<'a> {
             (0, 0) => "slow-receiver",
         };
         let what = format!(
-            "{:.3} Gb/s of goodput where packets are overtaken by up to {} others and none is lost, and {:.3} Gb/s over the \
+            "{:.3} Gb/s of goodput where packets are overtaken, by up to {} of them, and none is lost, and {:.3} Gb/s over the \
              slowest path alone; {naks} NAKs and {repeats} retransmissions of packets that were not lost",
             reached / 1e9,
             most.extent,
