@@ -46,7 +46,7 @@ impl Situation {
         self.transition * MAGNITUDES + self.magnitude as u16
     }
 
-    /// The number of the transition of a situation with a number, by which [`transitions`] has it.
+    /// The number of the transition of a situation with a number, by which [`transitions`](crate::tables::transitions) has it.
     #[must_use]
     pub const fn transition_of(number: u16) -> u16 {
         number / MAGNITUDES

@@ -88,7 +88,7 @@ impl Hand {
         opcode: Opcode,
         psn: u32,
         change: impl FnOnce(&mut Record),
-    ) {
+    ) -> u32 {
         let sequence = self.with(time, flow, opcode, psn, |record| {
             change(record);
             record.set_event(Event::Action(ActionKind::Reorder));
@@ -103,10 +103,11 @@ impl Hand {
             rewritten: false,
         };
         self.trace.set_exit(sequence as usize - 1, exit);
+        sequence
     }
 
     /// A packet that the injector holds back until `left`, when it leaves twice.
-    pub(crate) fn doubled(&mut self, [time, left]: [u64; 2], flow: FlowId, opcode: Opcode, psn: u32) {
+    pub(crate) fn doubled(&mut self, [time, left]: [u64; 2], flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
         let sequence = self.with(time, flow, opcode, psn, |record| record.set_event(Event::Several));
         let exit = Exit {
             time: Nanos(left),
@@ -118,6 +119,7 @@ impl Hand {
             rewritten: false,
         };
         self.trace.set_exit(sequence as usize - 1, exit);
+        sequence
     }
 
     /// A NAK of a sequence error that leaves at once, and so many copies of it.

@@ -91,7 +91,7 @@ fn seen(steps: &[(u64, Step)], discards: Option<u64>) -> Observation {
 }
 
 fn take(hand: &mut Hand, [there, back]: [FlowId; 2], time: u64, step: Step) {
-    match step {
+    let _sequence = match step {
         Write(psn) => hand.packet(time, there, write(psn), psn),
         Lost(psn) => hand.lost(time, there, write(psn), psn),
         Ack(psn) => hand.ack(time, back, psn, 0),
@@ -100,12 +100,12 @@ fn take(hand: &mut Hand, [there, back]: [FlowId; 2], time: u64, step: Step) {
         Read(psn, packets) => hand.read(time, there, psn, packets),
         Response(psn) => hand.packet(time, back, response(psn), psn),
         LostResponse(psn) => hand.lost(time, back, response(psn), psn),
-        Held(psn, left) => return hand.late([time, left], there, write(psn), psn, |_| ()),
-        HeldResponse(psn, left) => return hand.late([time, left], back, response(psn), psn, |_| ()),
-        Double(psn, left) => return hand.doubled([time, left], there, write(psn), psn),
+        Held(psn, left) => hand.late([time, left], there, write(psn), psn, |_| ()),
+        HeldResponse(psn, left) => hand.late([time, left], back, response(psn), psn, |_| ()),
+        Double(psn, left) => hand.doubled([time, left], there, write(psn), psn),
         HeldAnswer(syndrome, psn, left) => {
             let answers = |record: &mut Record| record.aeth = AethRepr { syndrome, msn: 0 }.into();
-            return hand.late([time, left], back, Opcode::Acknowledge, psn, answers);
+            hand.late([time, left], back, Opcode::Acknowledge, psn, answers)
         }
     };
 }
@@ -206,7 +206,10 @@ fn conforming() {
         (2 * LATER, Write(10)),
     ];
     assert_eq!(broken(&twice), NONE);
-    // Reads: the missing response alone is asked for; the next request shows that it came.
+}
+
+/// Conforming ends of Reads: the missing response alone is asked for; the next request shows that it came.
+fn conforming_reads() {
     let read = [
         (1, Read(10, 4)),
         (2, Response(10)),
@@ -326,6 +329,7 @@ fn breaking() {
 #[test]
 fn each_line_of_the_tables_happens() {
     conforming();
+    conforming_reads();
     twice();
     breaking();
     let mut missing = Vec::new();
@@ -354,7 +358,7 @@ fn each_line_of_the_tables_happens() {
 fn a_message_that_is_written_twice_is_named_as_selective_repeat_names_it() {
     let mut observation = seen(&[(1, Write(10)), (2, Write(11))], None);
     let delivery = Delivery { connection: 1, message: 1, bytes: 2_048, intact: true };
-    observation.deliveries = Some(vec![delivery.clone(), delivery]);
+    observation.deliveries = Some(vec![delivery, delivery]);
     let mut test = selective();
     test.traffic.message_size = 2_048;
     assert_eq!(rules(&analysis(&test, &observation)), ["sr-delivered-twice"]);
