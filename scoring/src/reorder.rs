@@ -101,7 +101,7 @@ impl Direction {
         if is_lost {
             self.lost.insert(offset);
         }
-        self.end = self.end.max(offset + psns);
+        self.end = self.end.max(offset.saturating_add(psns));
     }
 
     /// Returns true if a packet was sent, and not lost when it was sent last.

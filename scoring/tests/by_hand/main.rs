@@ -6,6 +6,7 @@ mod discovery;
 mod hand;
 mod latency;
 mod mitigation;
+mod reordering;
 mod score;
 mod selective;
 mod shares;

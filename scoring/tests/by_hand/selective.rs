@@ -361,7 +361,9 @@ fn a_message_that_is_written_twice_is_named_as_selective_repeat_names_it() {
     observation.deliveries = Some(vec![delivery, delivery]);
     let mut test = selective();
     test.traffic.message_size = 2_048;
-    assert_eq!(rules(&analysis(&test, &observation)), ["sr-delivered-twice"]);
+    let of_test = analysis(&test, &observation);
+    let [anomaly] = of_test.anomalies.kept() else { panic!("{of_test:?}") };
+    assert_eq!(anomaly.signature(), "data-corruption/responder/sr-delivered-twice/more");
     let go_back_n = config("traffic = { message-size = 2_048 }");
     assert_eq!(rules(&analysis(&go_back_n, &observation)), ["delivered-not-once"]);
 }
@@ -376,4 +378,18 @@ fn only_a_test_with_selective_repeat_is_held_to_it() {
     for config in [None, Some(&config("traffic = { min-retransmit-timeout = 14 }"))] {
         assert!(of(config).iter().all(|rule| !rule.starts_with("sr-")));
     }
+}
+
+/// Findings are named by the end that breaks the rule.
+#[test]
+fn the_end_that_breaks_a_rule_is_named() {
+    let lost = [(1, Write(10)), (2, Lost(11)), (3, Write(12)), (4, Write(13)), (5, Answer(NAK, 11))];
+    let with = |more: (u64, Step)| {
+        let observation = seen(&[&lost[..], &[more]].concat(), Some(0));
+        let analysis = analysis(&selective(), &observation);
+        analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect::<Vec<_>>()
+    };
+    assert_eq!(with((6, Answer(NAK, 11))), ["protocol-violation/responder/sr-nak-again"]);
+    assert_eq!(with((6, Answer(NAK, 10))), ["protocol-violation/responder/sr-nak-unprovoked"]);
+    assert_eq!(with((6, Write(12))), ["protocol-violation/requester/sr-retransmission-unasked"]);
 }
