@@ -93,6 +93,20 @@ fn garbage_takes_time_in_proportion() {
     }
 }
 
+/// The same, held to selective repeat.
+#[test]
+fn garbage_is_held_to_selective_repeat() {
+    let text = ["requester", "responder"]
+        .map(|host| format!("[{host}]\nroce-parameters = {{ loss-recovery = \"selective-repeat\" }}\n"));
+    let config = corpus::from_toml("test.toml", &text.concat()).unwrap();
+    for seed in 0..4 {
+        let start = processor_ns();
+        analyze(&garbage(seed, 100_000, seed % 2 == 0), Options { config: Some(&config) });
+        let took = processor_ns() - start;
+        assert!(took < 20_000_000_000, "seed {seed}: {took} ns");
+    }
+}
+
 /// Processor time of this thread.
 fn processor_ns() -> u64 {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();

@@ -19,8 +19,18 @@ pub(super) struct Ledger<'a> {
     pub(super) shared_path: &'a SharedPath,
     pub(super) transitions: &'a mut Transitions,
     pub(super) anomalies: &'a mut Anomalies,
-    /// Further PSNs that may be kept, of all connections together.
-    pub(super) room: &'a mut u32,
+    /// Limits of all connections together.
+    pub(super) room: &'a mut Room,
+}
+
+/// What is left for all connections together. A Read request of one packet takes thousands of PSNs, and each time that it is delivered
+/// they are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// PSNs that may be kept.
+    pub(super) psns: u32,
+    /// PSNs that may be looked at.
+    pub(super) looks: u64,
 }
 
 /// Retransmissions of a connection, by their reason.
@@ -160,7 +170,7 @@ impl Connection {
             Class::ReadResponse(_) | Class::AtomicAcknowledge => {
                 // The Read was executed, and so was everything before it.
                 if let Some(offset) = self.offset(record.psn) {
-                    self.proven = self.proven.max(offset + 1);
+                    self.proven = self.proven.max((offset + 1).min(self.psns.end()));
                 }
             }
             Class::Cnp | Class::Datagram | Class::Unknown => {}
@@ -200,11 +210,11 @@ impl Connection {
         let offset = record.psn.since(self.pair.initial_psn.add(end));
         if offset >= 0 {
             let psns = self.psns_of(record);
-            if offset > 0 || psns > *ledger.room {
+            if offset > 0 || psns > ledger.room.psns {
                 self.give_up();
                 return;
             }
-            *ledger.room -= psns;
+            ledger.room.psns -= psns;
             let (is_request_alone, since) =
                 (record.class().is_data(), ledger.shared_path.scheduled().min(record.time));
             for _ in 0..psns {
@@ -244,15 +254,15 @@ impl Connection {
             }
             return;
         };
-        if !was_asked && one.response.is_some() && !(may_expire && offset <= oldest) {
+        if let Some(response) = &mut one.response
+            && !was_asked
+            && !(may_expire && offset <= oldest)
+        {
             // A Read request for a response that is missing.
-            let state = one.response.unwrap_or(receiver::State::Awaited);
-            let may_have_discarded = state == receiver::State::Arrived
-                && furthest > offset + 1
-                && self.requester.discards != Some(0);
+            let may_have_discarded =
+                *response == receiver::State::Arrived && furthest > offset + 1 && unheard;
             let event = if may_have_discarded { receiver::Event::NakDiscarded } else { receiver::Event::Nak };
-            let next = state.step(event, ledger.transitions);
-            one.response = Some(next.state(state));
+            let next = receives(response, event, ledger);
             self.repeats.count(true);
             self.judge(Role::Requester, next, record, "asks again for", ledger);
             return;
@@ -270,8 +280,7 @@ impl Connection {
             _ if may_expire && offset <= oldest => sender::Event::RepeatByTimer,
             _ => sender::Event::RepeatUnasked,
         };
-        let next = one.sender.step(event, ledger.transitions);
-        one.sender = next.state(one.sender);
+        let next = sends(&mut one.sender, event, ledger);
         if !was_asked {
             one.timed_since = record.time;
         }
@@ -296,12 +305,9 @@ impl Connection {
             Syndrome::Ack(_) => {
                 // The first one that it cannot have, if the ACK covers one.
                 let first = self.delivered.min(offset);
-                let step = |one: &mut One, ledger: &mut Ledger<'_>| {
-                    let next = one.receiver.step(receiver::Event::Ack, ledger.transitions);
-                    one.receiver = next.state(one.receiver);
-                    next
-                };
-                if let Some(next) = self.psns.get(first).map(|one| step(one, ledger)) {
+                let acknowledged = self.psns.get(first);
+                let next = acknowledged.map(|one| receives(&mut one.receiver, receiver::Event::Ack, ledger));
+                if let Some(next) = next {
                     self.judge(Role::Responder, next, record, "acknowledges", ledger);
                     if next.broken().is_some() {
                         self.ended = true;
@@ -337,15 +343,12 @@ impl Connection {
                     if let Some(one) = self.psns.get(behind)
                         && one.receiver == receiver::State::Arrived
                     {
-                        let next = one.receiver.step(receiver::Event::Refuse, ledger.transitions);
-                        one.receiver = next.state(one.receiver);
+                        receives(&mut one.receiver, receiver::Event::Refuse, ledger);
                     }
                 }
-                if let Some(next) = self.psns.get(offset).map(|one| {
-                    let next = one.receiver.step(receiver::Event::Rnr, ledger.transitions);
-                    one.receiver = next.state(one.receiver);
-                    next
-                }) {
+                let refused = self.psns.get(offset);
+                let next = refused.map(|one| receives(&mut one.receiver, receiver::Event::Rnr, ledger));
+                if let Some(next) = next {
                     self.judge(Role::Responder, next, record, "sends an RNR NAK for", ledger);
                 }
             }
@@ -358,20 +361,22 @@ impl Connection {
     /// A request that takes so many PSNs is delivered.
     fn delivers(&mut self, offset: u32, psns: u32, ledger: &mut Ledger<'_>) {
         let end = offset + psns;
+        match ledger.room.looks.checked_sub(psns.into()) {
+            Some(left) => ledger.room.looks = left,
+            None => return self.give_up(),
+        }
         for overtaken in self.furthest[0]..offset {
             if let Some(one) = self.psns.get(overtaken)
                 && one.receiver == receiver::State::Awaited
             {
-                let next = one.receiver.step(receiver::Event::Overtake, ledger.transitions);
-                one.receiver = next.state(one.receiver);
+                receives(&mut one.receiver, receiver::Event::Overtake, ledger);
             }
         }
         self.taken = self.taken.max(self.proven);
         let event = delivery(offset <= self.taken);
         for offset in offset..end {
             if let Some(one) = self.psns.get(offset) {
-                let next = one.receiver.step(event, ledger.transitions);
-                one.receiver = next.state(one.receiver);
+                receives(&mut one.receiver, event, ledger);
             }
         }
         if offset <= self.taken {
@@ -404,7 +409,7 @@ impl Connection {
         if more > 0 {
             self.done_at = now;
         }
-        *ledger.room += more;
+        ledger.room.psns += more;
     }
 
     fn hears_nak(&mut self, offset: u32, ledger: &mut Ledger<'_>) {
@@ -414,8 +419,7 @@ impl Connection {
         let asked = self.asked.entry(offset).or_default();
         *asked = asked.saturating_add(1);
         if let Some(one) = self.psns.get(offset) {
-            let next = one.sender.step(sender::Event::HearNak, ledger.transitions);
-            one.sender = next.state(one.sender);
+            sends(&mut one.sender, sender::Event::HearNak, ledger);
         }
     }
 
@@ -426,17 +430,15 @@ impl Connection {
             if let Some(response) = self.psns.get(overtaken).and_then(|one| one.response.as_mut())
                 && *response == receiver::State::Awaited
             {
-                let next = response.step(receiver::Event::Overtake, ledger.transitions);
-                *response = next.state(*response);
+                receives(response, receiver::Event::Overtake, ledger);
             }
         }
         self.furthest[1] = self.furthest[1].max(offset + 1);
         self.passes_answered();
         let Some(one) = self.psns.get(offset) else { return };
-        let Some(state) = one.response else { return };
+        let Some(response) = &mut one.response else { return };
         let is_next = offset <= self.answered;
-        let next = state.step(delivery(is_next), ledger.transitions);
-        one.response = Some(next.state(state));
+        receives(response, delivery(is_next), ledger);
         acknowledge(one, now, ledger);
         if is_next {
             self.acknowledged = self.acknowledged.max(offset);
@@ -500,8 +502,25 @@ const fn delivery(is_next: bool) -> receiver::Event {
 /// An acknowledgement of a PSN, or its response, is delivered.
 fn acknowledge(one: &mut One, now: Nanos, ledger: &mut Ledger<'_>) {
     if one.sender != sender::State::Acknowledged {
-        let next = one.sender.step(sender::Event::HearAck, ledger.transitions);
-        one.sender = next.state(one.sender);
+        sends(&mut one.sender, sender::Event::HearAck, ledger);
         one.acknowledged_at = now;
     }
+}
+
+/// A step of a PSN at its sender.
+fn sends(state: &mut sender::State, event: sender::Event, ledger: &mut Ledger<'_>) -> Next<sender::State> {
+    let next = state.step(event, ledger.transitions);
+    *state = next.state(*state);
+    next
+}
+
+/// A step of a PSN at its receiver.
+fn receives(
+    state: &mut receiver::State,
+    event: receiver::Event,
+    ledger: &mut Ledger<'_>,
+) -> Next<receiver::State> {
+    let next = state.step(event, ledger.transitions);
+    *state = next.state(*state);
+    next
 }

@@ -3,7 +3,7 @@
 use corpus::TestConfig;
 use dumper::{Fate, Nanos, Record};
 
-use super::connection::{Connection, Ledger, Repeats};
+use super::connection::{Connection, Ledger, Repeats, Room};
 use crate::anomaly::Anomalies;
 use crate::go_back_n::{Beliefs, SharedPath};
 use crate::known::{Host, Known, repeats_selectively};
@@ -11,15 +11,14 @@ use crate::machines::Transitions;
 use crate::rewritten;
 use crate::see::connections::Pair;
 
-/// Most PSNs of all connections together that were sent and are not done with: a Read request of one packet takes thousands. A
-/// connection that has more is not judged.
-const MOST_KEPT: u32 = 1 << 21;
+/// Most PSNs of all connections together: those that were sent and are not done with, and those that deliveries look at. A connection
+/// that has more is not judged: no test has so many.
+const MOST: Room = Room { psns: 1 << 21, looks: 1 << 28 };
 
 /// The connections of a test whose hosts repeat selectively; none of other tests.
 pub struct SelectiveRepeat {
     connections: Vec<Option<Connection>>,
-    /// Further PSNs that may be kept.
-    room: u32,
+    room: Room,
 }
 
 impl SelectiveRepeat {
@@ -40,7 +39,7 @@ impl SelectiveRepeat {
                 connections.map(new).collect()
             }
         };
-        Self { connections, room: MOST_KEPT }
+        Self { connections, room: MOST }
     }
 
     /// A packet of the connection at a place enters the switch; returns the beliefs about its ends.

@@ -393,3 +393,17 @@ fn the_end_that_breaks_a_rule_is_named() {
     assert_eq!(with((6, Answer(NAK, 10))), ["protocol-violation/responder/sr-nak-unprovoked"]);
     assert_eq!(with((6, Write(12))), ["protocol-violation/requester/sr-retransmission-unasked"]);
 }
+
+/// A Read request of one packet takes many PSNs: one that comes again and again is not followed for ever.
+#[test]
+fn a_connection_whose_reads_are_endless_is_not_judged() {
+    let of = |times: u64, packets: u32| {
+        let steps: Vec<(u64, Step)> = (0..times).map(|time| (time + 1, Read(10, packets))).collect();
+        let judged = analysis(&selective(), &seen(&steps, Some(0))).connections;
+        judged.iter().map(|one| one.judged).collect::<Vec<_>>()
+    };
+    assert_eq!(of(20, 100_000), [true]);
+    assert_eq!(of(5_000, 100_000), [false]);
+    assert_eq!(of(1, 2_090_000), [true]);
+    assert_eq!(of(1, 2_097_151), [true]);
+}
