@@ -31,7 +31,6 @@ use dumper::observation::CompletionStatus;
 use executor::{NicProfile, TestbedError};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use scoring::Kind;
 use scoring::score::{Assessment, Objective};
 
 use environment::number;
@@ -88,9 +87,7 @@ impl Case {
             return faults;
         }
         let assessment = self.assess(&observation);
-        // That goodput collapses where packets overtake each other breaks no rule.
-        let broken = assessment.anomalies.iter().filter(|one| one.kind() != Kind::ReorderCollapse);
-        faults.extend(broken.map(scoring::Anomaly::signature));
+        faults.extend(assessment.anomalies.iter().map(scoring::Anomaly::signature));
         for (objective, value) in Objective::ALL.iter().zip(assessment.objectives) {
             if !(0.0..=1.0).contains(&value) {
                 faults.push(format!("{} is {value}", objective.name()));
