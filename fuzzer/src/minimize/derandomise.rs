@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use corpus::config::{LAST_OCCURRENCE, Points, fields};
 use corpus::{
-    Action, ConnectionSet, ControlPacket, Copies, Event, LossEffect, Progression, Target, TestConfig, Traffic,
+    Action, ConnectionSet, ControlPacket, Copies, Event, LossEffect, Path, Progression, Target, TestConfig,
+    Traffic,
 };
 use dumper::wire::Opcode;
 use dumper::{Connection, Nanos, Observation, Record, Trace};
@@ -44,7 +45,10 @@ pub fn derandomise(config: &TestConfig, observation: &Observation) -> Option<Tes
 fn with_events(config: &TestConfig, lost: &Lost) -> TestConfig {
     let own = config.events.iter().flat_map(|event| without(config, event, lost));
     let events = own.chain(events(lost)).collect();
-    TestConfig { network: config.network.without_chance(), events, ..config.clone() }
+    let mut network = config.network.without_chance();
+    // What is compared with one path still is.
+    network.paths = config.network.paths.first().map(|_| Path::default()).into_iter().collect();
+    TestConfig { network, events, ..config.clone() }
 }
 
 /// A pipeline that sees the packets of a trace again, in the order in which they entered.

@@ -19,7 +19,8 @@ pub(crate) struct Reordered<'a> {
 }
 
 impl<'a> Reordered<'a> {
-    /// `None` where a packet was lost, or none was overtaken.
+    /// `None` where a packet was lost, or none was overtaken, and of tests without `[[network.path]]`: an event that delays a packet
+    /// costs goodput by its nature. A path without delay asks for the comparison all the same.
     pub(crate) fn of(
         config: &'a TestConfig,
         observation: &'a Observation,
@@ -27,11 +28,8 @@ impl<'a> Reordered<'a> {
     ) -> Option<Self> {
         let towards = Reordering::of_all(&analysis.reordering);
         let overtakes = towards.iter().any(|one| one.reordered > 0);
-        (overtakes && config.reorders() && !loses(&observation.trace)).then_some(Self {
-            config,
-            observation,
-            towards,
-        })
+        let asks = !config.network.paths.is_empty() && config.reorders();
+        (overtakes && asks && !loses(&observation.trace)).then_some(Self { config, observation, towards })
     }
 
     /// Returns true if the goodput may have suffered, so that a run over the slowest path should show it. One event alone keeps few

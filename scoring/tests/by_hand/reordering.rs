@@ -13,7 +13,7 @@ const SLOW: &str = "reorder-collapse/responder/goodput-under-reordering/slow-rec
 const DISCARDS: &str = "reorder-collapse/responder/goodput-under-reordering/discards";
 
 const TWO_PATHS: &str = "[network]\nspray = \"packet\"\n[[network.path]]\n[[network.path]]\ndelay-ns = 2_000";
-const DELAYED: &str = "[[event]]\nqpn = 1\npsn = 1\ntype = \"delay\"\ndelay-ns = 2_000";
+const DELAYED: &str = "[[network.path]]\n[[event]]\nqpn = 1\npsn = 1\ntype = \"delay\"\ndelay-ns = 2_000";
 /// Bytes of the message: 8,192 bits, at 1 Gb/s 8.192 µs.
 const BYTES: u64 = 1_024;
 
@@ -109,6 +109,8 @@ fn only_overtaken_packets_are_no_excuse() {
 fn a_packet_that_an_event_delays_is_compared_if_it_was_asked_for() {
     assert!(!judged(DELAYED, USUAL, 9.0).0);
     assert_eq!(judged(DELAYED, Test { is_naked: true, ..USUAL }, 9.0), found(NAKS));
+    let without_paths = DELAYED.replace("[[network.path]]\n", "");
+    assert_eq!(judged(&without_paths, Test { is_naked: true, ..USUAL }, 9.0), (false, None));
 }
 
 #[test]
