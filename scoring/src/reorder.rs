@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use crate::see::connections::Pair;
+use crate::see::psns::psns_of;
 
 /// Reordering of the packets towards one end of a connection, and its price.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -172,16 +173,15 @@ impl Reorderings {
         let Some(connection) = self.0.get_mut(place) else { return };
         let Some(offset) = connection.offset(record.psn) else { return };
         let is_lost = fate == Fate::Lost;
-        match record.class() {
-            Class::ReadRequest => {
-                let psns = record.dma_length.div_ceil(connection.mtu).clamp(1, Psn::SPACE / 2);
-                if offset < connection.requests.end && connection.responses.is_under_way(offset) {
+        let class = record.class();
+        match class {
+            Class::Request(..) | Class::ReadRequest | Class::AtomicRequest => {
+                let asks_again = class == Class::ReadRequest && offset < connection.requests.end;
+                if asks_again && connection.responses.is_under_way(offset) {
                     connection.responses.seen.spurious_naks += 1;
                 }
+                let psns = psns_of(record, class, connection.mtu);
                 connection.requests.enters(offset, psns, record.sequence, is_lost);
-            }
-            Class::Request(..) | Class::AtomicRequest => {
-                connection.requests.enters(offset, 1, record.sequence, is_lost);
             }
             Class::ReadResponse(_) | Class::AtomicAcknowledge => {
                 connection.responses.enters(offset, 1, record.sequence, is_lost);

@@ -24,6 +24,7 @@ use crate::known::{Host, Known};
 use crate::machines::Transitions;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::see::connections::Pair;
+use crate::see::psns::psns_of;
 use crate::see::report::Report;
 
 /// State of the ends of a connection, as far as the switch can tell: each when it sent its last packet that has entered
@@ -390,10 +391,6 @@ impl ConnectionTracker {
 
     #[inline]
     fn packet(&self, record: &Record, time: Nanos, class: Class) -> Packet {
-        let count = match class {
-            Class::ReadRequest => record.dma_length.div_ceil(self.mtu).clamp(1, Psn::SPACE / 2),
-            _ => 1,
-        };
         Packet {
             sequence: record.sequence,
             time,
@@ -401,7 +398,7 @@ impl ConnectionTracker {
             opcode: record.opcode(),
             ack_req: record.ack_req(),
             payload: record.payload_len.into(),
-            count,
+            count: psns_of(record, class, self.mtu),
             aeth: record.aeth,
             read: ReadOf { address: record.virtual_address, length: record.dma_length },
         }

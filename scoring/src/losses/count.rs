@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use corpus::{Action, LossEffect, Pattern, TestConfig};
 use dumper::observation::CompletionStatus;
-use dumper::wire::Class;
-use dumper::{Fate, FlowId, Observation, Psn};
+use dumper::{Fate, FlowId, Observation};
 
 use super::Losses;
 use super::connection::{Connection, Expiry, Seen};
@@ -13,6 +12,7 @@ use crate::analysis::Analysis;
 use crate::causes::ExpiryCause;
 use crate::retransmission::Trigger;
 use crate::see::connections::Pair;
+use crate::see::psns::psns_of;
 
 /// Counts what came of the losses of a run. Only packets that the switch drops count as losses, and only where it does nothing else to any: a
 /// test with paths, with flow control or with other events has none, nor has one in which a host discarded packets that somebody waited
@@ -39,12 +39,7 @@ pub fn of(config: &TestConfig, observation: &Observation, analysis: &Analysis) -
             Fate::Unknown => return Losses::default(),
         };
         let class = record.class();
-        let count = match class {
-            Class::ReadRequest => {
-                record.dma_length.div_ceil(config.traffic.mtu.bytes()).clamp(1, Psn::SPACE / 2)
-            }
-            _ => 1,
-        };
+        let count = psns_of(record, class, config.traffic.mtu.bytes());
         let behind = record.psn.add(count).relative_to(analysis.pairs[at].initial_psn);
         // The packets of a message come first, and its dummies behind them.
         let is_dummy = |psn: u32| shape.locate(psn).is_some_and(|place| place.packet >= shape.own_packets());

@@ -12,6 +12,7 @@ use crate::known::{Host, Known, Timeout};
 use crate::machines::Transitions;
 use crate::machines::table::Next;
 use crate::see::connections::Pair;
+use crate::see::psns::psns_of;
 
 /// Knowledge and results that outlive the packets of a connection.
 pub(super) struct Ledger<'a> {
@@ -182,7 +183,7 @@ impl Connection {
         let Some(offset) = self.offset(record.psn).filter(|_| !self.ended) else { return };
         match record.class() {
             Class::Request(..) | Class::ReadRequest | Class::AtomicRequest => {
-                self.delivers(offset, self.psns_of(record), ledger);
+                self.delivers(offset, psns_of(record, record.class(), self.mtu), ledger);
             }
             Class::Acknowledge => match AethRepr::from(record.aeth).syndrome {
                 Syndrome::Ack(_) => {
@@ -209,7 +210,7 @@ impl Connection {
         let end = self.psns.end();
         let offset = record.psn.since(self.pair.initial_psn.add(end));
         if offset >= 0 {
-            let psns = self.psns_of(record);
+            let psns = psns_of(record, record.class(), self.mtu);
             if offset > 0 || psns > ledger.room.psns {
                 self.give_up();
                 return;
@@ -452,14 +453,6 @@ impl Connection {
         let has_arrived = |one: &mut One| one.response.is_none_or(|state| state == receiver::State::Arrived);
         while self.psns.get(self.answered).is_some_and(has_arrived) {
             self.answered += 1;
-        }
-    }
-
-    /// PSNs that a request takes.
-    fn psns_of(&self, record: &Record) -> u32 {
-        match record.class() {
-            Class::ReadRequest => record.dma_length.div_ceil(self.mtu).clamp(1, Psn::SPACE / 2),
-            _ => 1,
         }
     }
 

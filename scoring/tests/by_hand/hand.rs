@@ -80,6 +80,21 @@ impl Hand {
         self.with(time, flow, opcode, psn, |record| record.set_event(Event::Action(ActionKind::Drop)))
     }
 
+    /// A packet leaves at a time, so many times, of which so many are as they were without the event; returns it.
+    fn leaves(&mut self, sequence: u32, left: u64, copies: u8, plain: u8) -> u32 {
+        let exit = Exit {
+            time: Nanos(left),
+            copies,
+            plain,
+            corrupt: false,
+            ce: false,
+            mig_req: None,
+            rewritten: false,
+        };
+        self.trace.set_exit(sequence as usize - 1, exit);
+        sequence
+    }
+
     /// A packet that the injector holds back until `left`.
     pub(crate) fn late(
         &mut self,
@@ -93,33 +108,13 @@ impl Hand {
             change(record);
             record.set_event(Event::Action(ActionKind::Reorder));
         });
-        let exit = Exit {
-            time: Nanos(left),
-            copies: 1,
-            plain: 0,
-            corrupt: false,
-            ce: false,
-            mig_req: None,
-            rewritten: false,
-        };
-        self.trace.set_exit(sequence as usize - 1, exit);
-        sequence
+        self.leaves(sequence, left, 1, 0)
     }
 
     /// A packet that the injector holds back until `left`, when it leaves twice.
     pub(crate) fn doubled(&mut self, [time, left]: [u64; 2], flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
         let sequence = self.with(time, flow, opcode, psn, |record| record.set_event(Event::Several));
-        let exit = Exit {
-            time: Nanos(left),
-            copies: 2,
-            plain: 1,
-            corrupt: false,
-            ce: false,
-            mig_req: None,
-            rewritten: false,
-        };
-        self.trace.set_exit(sequence as usize - 1, exit);
-        sequence
+        self.leaves(sequence, left, 2, 1)
     }
 
     /// A NAK of a sequence error that leaves at once, and so many copies of it.
@@ -128,17 +123,7 @@ impl Hand {
             record.aeth = AethRepr { syndrome: NAK, msn: 0 }.into();
             record.set_event(Event::Action(ActionKind::Duplicate));
         });
-        let exit = Exit {
-            time: Nanos(time),
-            copies: 1 + copies,
-            plain: copies,
-            corrupt: false,
-            ce: false,
-            mig_req: None,
-            rewritten: false,
-        };
-        self.trace.set_exit(sequence as usize - 1, exit);
-        sequence
+        self.leaves(sequence, time, 1 + copies, copies)
     }
 
     /// The last packet of a message: it asks for an acknowledgement.
