@@ -129,6 +129,15 @@ pub struct FindingRecord {
     pub evidence: String,
 }
 
+impl FindingRecord {
+    /// The test that shows the finding over several paths, if one does: a reproducer may have delays of single packets in place of
+    /// them, and then it is the test of the first sighting.
+    #[must_use]
+    pub fn over_paths(&self) -> Option<&TestConfig> {
+        [&self.reproducer, &self.config].into_iter().find(|config| config.network.paths.len() > 1)
+    }
+}
+
 /// An answer that a minimiser has: whether a test shows a finding, and the cost of knowing it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {

@@ -18,7 +18,7 @@ fn in_file_order(observation: Observation) -> Observation {
     }
     for record in observation.trace.records() {
         match observation.trace.extra(record) {
-            Some(extra) => trace.push_with(*record, *extra),
+            Some(extra) => trace.push_with(*record, extra),
             None => trace.push(*record),
         }
     }

@@ -26,6 +26,7 @@ mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;
 mod renamed;
+mod reordering;
 mod resume;
 #[path = "../cli/run.rs"]
 #[allow(dead_code, reason = "these tests need some of it")]

@@ -24,7 +24,7 @@ fn with_records(root: &Path, change: impl FnOnce(&mut Vec<Record>)) {
     }
     for record in records {
         match trace.extra(&record) {
-            Some(extra) => changed.push_with(record, *extra),
+            Some(extra) => changed.push_with(record, extra),
             None => changed.push(record),
         }
     }

@@ -101,7 +101,7 @@ fn copied(whole: &Trace, origin: Origin, keep: impl Fn(usize, &Record) -> bool) 
     }
     for (_, record) in whole.records().iter().enumerate().filter(|(at, record)| keep(*at, record)) {
         match whole.extra(record) {
-            Some(extra) => trace.push_with(*record, *extra),
+            Some(extra) => trace.push_with(*record, extra),
             None => trace.push(*record),
         }
     }

@@ -88,7 +88,7 @@ mod coverage {
             trace.add_flow(*flow);
         }
         for record in &whole.records()[whole.records().len() / 2..] {
-            trace.push_with(*record, whole.extra(record).copied().unwrap_or_default());
+            trace.push_with(*record, whole.extra(record).unwrap_or_default());
         }
         trace
     }
@@ -122,11 +122,8 @@ mod coverage {
     /// there at all.
     fn edit(observation: &Observation, dice: &mut Dice) -> Observation {
         let whole = &observation.trace;
-        let mut packets: Vec<(Record, Extra)> = whole
-            .records()
-            .iter()
-            .map(|record| (*record, whole.extra(record).copied().unwrap_or_default()))
-            .collect();
+        let mut packets: Vec<(Record, Extra)> =
+            whole.records().iter().map(|record| (*record, whole.extra(record).unwrap_or_default())).collect();
         for _ in 0..dice.within(1..=3) {
             if packets.is_empty() {
                 break;

@@ -267,7 +267,7 @@ fn frame_of(trace: &Trace, record: &Record) -> Result<FrameRepr, WriteError> {
 
 /// Extension headers of a record; the frame writes those that its opcode has.
 fn extensions_of(trace: &Trace, record: &Record) -> ExtensionReprs {
-    let extra = trace.extra(record).copied().unwrap_or_default();
+    let extra = trace.extra(record).unwrap_or_default();
     ExtensionReprs {
         deth: extra.deth,
         reth: Some(RethRepr {

@@ -286,8 +286,7 @@ impl TraceBuilder {
         let ExtensionReprs { atomic, atomic_ack, deth, .. } = extensions;
         let extra = Extra { exit, atomic, atomic_ack, deth };
         if extra != Extra::default() {
-            self.trace.extras.push(extra);
-            record.extra = u32::try_from(self.trace.extras.len()).expect("packets are counted in 31 bits");
+            record.extra = self.trace.extras.keep(extra);
         }
     }
 

@@ -45,7 +45,7 @@ impl Trace {
             hasher.record(record);
             hasher.flow(self.flow(record));
             // Nothing rare to say is as good as no place to say it.
-            let extra = self.extra(record).filter(|extra| **extra != Extra::default());
+            let extra = self.extra(record).filter(|extra| *extra != Extra::default());
             hasher.option(extra, Hasher::extra);
         }
         Digest(hasher.0.finalize().into())
@@ -123,8 +123,8 @@ impl Hasher {
         self.bytes([opcode, event, traffic_class, flags]);
     }
 
-    fn extra(&mut self, extra: &Extra) {
-        let Extra { exit, atomic, atomic_ack, deth } = *extra;
+    fn extra(&mut self, extra: Extra) {
+        let Extra { exit, atomic, atomic_ack, deth } = extra;
         self.option(exit, |hasher, exit| {
             let Exit { time, copies, plain, corrupt, ce, mig_req, rewritten } = exit;
             hasher.bytes(time.0.to_be_bytes());

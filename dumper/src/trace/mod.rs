@@ -55,14 +55,65 @@ pub enum Origin {
 pub struct Trace {
     records: Vec<Record>,
     flows: Vec<Flow>,
-    extras: Vec<Extra>,
+    extras: Extras,
     origin: Origin,
+}
+
+/// Data of few packets, each at a place.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Extras {
+    /// By place: over several paths every other packet has an exit.
+    exits: Vec<Option<Exit>>,
+    /// Headers of the places that have some, ascending.
+    headers: Vec<(u32, Headers)>,
+}
+
+impl Extras {
+    /// Keeps the data of a packet; the number of its place, from 1.
+    fn keep(&mut self, extra: Extra) -> u32 {
+        let Extra { exit, atomic, atomic_ack, deth } = extra;
+        let place = u32::try_from(self.exits.len()).expect("packets are counted in 31 bits");
+        self.exits.push(exit);
+        let headers = Headers { atomic, atomic_ack, deth };
+        if headers != Headers::default() {
+            self.headers.push((place, headers));
+        }
+        place + 1
+    }
+
+    /// The exit of a packet, by the number of its place, which is 0 if it has none.
+    #[inline]
+    fn exit(&self, number: u32) -> Option<Option<Exit>> {
+        self.exits.get((number as usize).checked_sub(1)?).copied()
+    }
+
+    /// All data of a packet, likewise.
+    fn get(&self, number: u32) -> Option<Extra> {
+        let exit = self.exit(number)?;
+        let headers = self.headers.binary_search_by_key(&(number - 1), |(place, _)| *place);
+        let Headers { atomic, atomic_ack, deth } =
+            headers.map_or(Headers::default(), |at| self.headers[at].1);
+        Some(Extra { exit, atomic, atomic_ack, deth })
+    }
+}
+
+/// Headers that hardly any packet has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Headers {
+    atomic: Option<AtomicEthRepr>,
+    atomic_ack: Option<AtomicAckEthRepr>,
+    deth: Option<DethRepr>,
 }
 
 impl Trace {
     /// An empty trace.
     pub const fn new(origin: Origin) -> Self {
-        Self { records: Vec::new(), flows: Vec::new(), extras: Vec::new(), origin }
+        Self {
+            records: Vec::new(),
+            flows: Vec::new(),
+            extras: Extras { exits: Vec::new(), headers: Vec::new() },
+            origin,
+        }
     }
 
     /// Packets in mirror order.
@@ -87,15 +138,14 @@ impl Trace {
     }
 
     /// Rare facts about a packet.
-    #[inline]
-    pub fn extra(&self, record: &Record) -> Option<&Extra> {
-        self.extras.get((record.extra as usize).checked_sub(1)?)
+    pub fn extra(&self, record: &Record) -> Option<Extra> {
+        self.extras.get(record.extra)
     }
 
     /// Exit of a packet, where it left otherwise than it entered and the trace shows it.
     #[inline]
     pub fn exit(&self, record: &Record) -> Option<Exit> {
-        self.extra(record)?.exit
+        self.extras.exit(record.extra)?
     }
 
     /// Fate of a packet after the switch.
@@ -155,21 +205,16 @@ impl Trace {
 
     /// Appends a packet with its rare data.
     pub fn push_with(&mut self, mut record: Record, extra: Extra) {
-        self.extras.push(extra);
-        record.extra = u32::try_from(self.extras.len()).expect("packets are counted in 31 bits");
+        record.extra = self.extras.keep(extra);
         self.push(record);
     }
 
     /// Notes how the packet at an index left, which may be known only after others have entered.
     pub fn set_exit(&mut self, index: usize, exit: Exit) {
-        let at = self.records[index].extra as usize;
-        match at.checked_sub(1) {
-            Some(at) => self.extras[at].exit = Some(exit),
-            None => {
-                self.extras.push(Extra { exit: Some(exit), ..Extra::default() });
-                self.records[index].extra =
-                    u32::try_from(self.extras.len()).expect("packets are counted in 31 bits");
-            }
+        let number = &mut self.records[index].extra;
+        match number.checked_sub(1) {
+            Some(at) => self.extras.exits[at as usize] = Some(exit),
+            None => *number = self.extras.keep(Extra { exit: Some(exit), ..Extra::default() }),
         }
     }
 

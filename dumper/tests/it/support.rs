@@ -249,7 +249,7 @@ pub(crate) fn with_records(trace: &Trace, change: impl FnOnce(&mut Vec<Record>))
     }
     for record in records {
         match trace.extra(&record) {
-            Some(extra) => changed.push_with(record, *extra),
+            Some(extra) => changed.push_with(record, extra),
             None => changed.push(record),
         }
     }

@@ -3,8 +3,8 @@
 //! An entry is noted once and for all, or belongs to a [`Timer`], which can be set to another time and stopped.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 
 use dumper::Nanos;
 
@@ -13,6 +13,9 @@ use dumper::Nanos;
 pub(super) struct Agenda<T> {
     /// The first one is never of a stopped timer.
     heap: BinaryHeap<Reverse<Entry<T>>>,
+    /// Entries that were noted in the order of their times, as those of things that take equally long are: thousands of packets
+    /// can be on a long path.
+    line: VecDeque<(Key, T)>,
     slots: Vec<Slot<T>>,
     /// Slots that no timer has.
     free: Vec<Timer>,
@@ -72,13 +75,17 @@ impl<T> Ord for Entry<T> {
 impl<T> Agenda<T> {
     /// An agenda with nothing in it.
     pub(super) const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), slots: Vec::new(), free: Vec::new(), noted: 0 }
+        Self { heap: BinaryHeap::new(), line: VecDeque::new(), slots: Vec::new(), free: Vec::new(), noted: 0 }
     }
 
     /// Adds an entry for a time.
     pub(super) fn note(&mut self, at: Nanos, what: T) {
         let key = self.next_key(at);
-        self.heap.push(Reverse(Entry { key, what: What::Noted(what) }));
+        if self.line.back().is_none_or(|(last, _)| *last < key) {
+            self.line.push_back((key, what));
+        } else {
+            self.heap.push(Reverse(Entry { key, what: What::Noted(what) }));
+        }
     }
 
     /// Sets a timer to a time, whether it runs or not. One that is set to this time already keeps its turn.
@@ -127,7 +134,17 @@ impl<T> Agenda<T> {
     /// The time of the next thing to do, or an earlier one, to which a timer was set before.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Nanos> {
-        self.heap.peek().map(|Reverse(entry)| entry.key.0)
+        let heap = self.first_of_heap();
+        let first = match self.line.front() {
+            Some((line, _)) => heap.map_or(*line, |heap| heap.min(*line)),
+            None => heap?,
+        };
+        Some(first.0)
+    }
+
+    #[inline]
+    fn first_of_heap(&self) -> Option<Key> {
+        self.heap.peek().map(|Reverse(entry)| entry.key)
     }
 
     /// The next thing to do, if its time has come.
@@ -139,6 +156,11 @@ impl<T> Agenda<T> {
         self.settle(now);
         if self.next_at()? > now {
             return None;
+        }
+        if let Some((line, _)) = self.line.front()
+            && self.first_of_heap().is_none_or(|heap| *line < heap)
+        {
+            return self.line.pop_front().map(|(_, what)| what);
         }
         let Reverse(first) = self.heap.pop()?;
         let what = match first.what {
@@ -193,6 +215,9 @@ impl<T> Agenda<T> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     /// All that is to do, with its time.
@@ -214,6 +239,26 @@ mod tests {
         agenda.note(Nanos(3), 'a');
         agenda.note(Nanos(5), 'd');
         assert_eq!(all(&mut agenda), [(3, 'a'), (5, 'b'), (5, 'c'), (5, 'd')]);
+    }
+
+    proptest! {
+        /// Against a sorted list, while entries are noted and taken in turn.
+        #[test]
+        fn noted_entries_come_by_time_and_then_in_their_order(steps in vec((0_u64..40, any::<bool>()), 0..200)) {
+            let mut agenda = Agenda::new();
+            let (mut expected, mut now) = (Vec::new(), 0);
+            for (number, (after, takes)) in steps.into_iter().enumerate() {
+                agenda.note(Nanos(now + after), number);
+                expected.push((now + after, number));
+                if takes {
+                    expected.sort_unstable();
+                    let (at, first) = expected.remove(0);
+                    now = at.max(now);
+                    prop_assert_eq!(agenda.next_at(), Some(Nanos(at)));
+                    prop_assert_eq!(agenda.take_due(Nanos(now)), Some(first));
+                }
+            }
+        }
     }
 
     #[test]

@@ -156,7 +156,11 @@ impl World {
 
     #[inline]
     fn pass_events(&mut self, host: HostId) {
-        self.hosts[host.index()].nic.take_events(&mut self.events);
+        let nic = &mut self.hosts[host.index()].nic;
+        if !nic.has_events() {
+            return;
+        }
+        nic.take_events(&mut self.events);
         for event in self.events.drain(..) {
             self.generators.on_event(host, event, self.now);
         }

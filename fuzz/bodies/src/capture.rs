@@ -65,7 +65,7 @@ fn facts(trace: &Trace, format: CaptureFormat) -> Vec<(Flow, String, Option<Extr
         let mut plain = *record;
         plain.flow = FlowId(0);
         plain.frame_len = 0;
-        let mut extra = trace.extra(record).copied();
+        let mut extra = trace.extra(record);
         if format != CaptureFormat::PcapNg {
             // Only a packet comment can say how a packet left.
             extra =

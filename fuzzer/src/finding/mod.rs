@@ -30,6 +30,8 @@ pub const FINDINGS: &str = "findings";
 pub const DOCUMENT: &str = "finding.json";
 /// The smallest test that shows it.
 pub const REPRODUCER: &str = "reproducer.toml";
+/// The test over paths whose limits are measured, where the reproducer has delays of single packets in place of them.
+pub const PATHS: &str = "paths.toml";
 /// Every packet of the reproducer's run.
 pub const TRACE: &str = "trace.pcapng";
 /// The result folder of the reproducer's run, where running it again is not the same run.

@@ -14,7 +14,7 @@ use executor::{Nic, TestbedName};
 use scoring::Anomaly;
 
 use super::{
-    Copied, DOCUMENT, Document, FINDINGS, Instead, Kept, MARKDOWN, PAGE, REPORT, REPRODUCER, RESULT,
+    Copied, DOCUMENT, Document, FINDINGS, Instead, Kept, MARKDOWN, PAGE, PATHS, REPORT, REPRODUCER, RESULT,
     Reproduced, TRACE,
 };
 use crate::judge::Judged;
@@ -204,7 +204,10 @@ fn write_into(
     reproduced: &Reproduced,
 ) -> Result<(), WriteError> {
     let judged = &reproduced.judged;
-    put(&folder.join(REPRODUCER), reproducer(document, &finding.reproducer).as_bytes())?;
+    put(&folder.join(REPRODUCER), test_of(document, &finding.reproducer).as_bytes())?;
+    if let Some(config) = finding.over_paths().filter(|config| **config != finding.reproducer) {
+        put(&folder.join(PATHS), test_of(document, config).as_bytes())?;
+    }
     put_trace(folder, &document.signature, judged)?;
     if !policy_of(document).replays_exactly() {
         put_result(folder, &judged.observation)?;
@@ -357,8 +360,8 @@ fn put_document(folder: &Path, document: &Document) -> Result<(), WriteError> {
     put(&path, format!("{json}\n").as_bytes())
 }
 
-/// The test, which runs from where it is: its NICs are the copies beside it.
-fn reproducer(document: &Document, config: &TestConfig) -> String {
+/// A test, which runs from where it is: its NICs are the copies beside it.
+fn test_of(document: &Document, config: &TestConfig) -> String {
     let mut config = config.clone();
     document.call_nics(&mut config);
     format!("# {}\n# {}\n\n{}", document.title.escape_debug(), document.signature, config.to_toml())

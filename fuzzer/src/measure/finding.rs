@@ -93,16 +93,13 @@ pub fn measure(
     Ok(Measurements { measured, executions: probe.executions })
 }
 
-/// Reordering that the NIC takes. A reproducer may have delays of single packets in place of paths: then the test of the first
-/// sighting is looked at.
+/// Reordering that the NIC takes.
 fn reorder(
     anomaly: &Anomaly,
     finding: &FindingRecord,
     probe: &mut Probe<'_>,
 ) -> Result<Vec<Measured>, JudgeError> {
-    let of_paths = |config: &&TestConfig| config.network.paths.len() > 1;
-    let sprayed = [&finding.reproducer, &finding.config].into_iter().find(of_paths);
-    let limits = match sprayed {
+    let limits = match finding.over_paths() {
         Some(sprayed) => reordering::limits(sprayed, probe)?,
         None => Limits::default(),
     };

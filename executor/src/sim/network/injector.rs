@@ -26,9 +26,8 @@ struct Held {
     packet: Packet,
     rewritten: bool,
     originals: u8,
-    /// As it entered, and how many copies of the network leave so.
-    entered: Packet,
-    copies: u8,
+    /// As it entered, and how many copies of the network leave so. Apart, as few packets have copies.
+    copies: Option<Box<(Packet, u8)>>,
     /// Time from its release until it leaves, if it is held.
     delay: Nanos,
     /// Its place in the trace.
@@ -117,13 +116,13 @@ impl Injector {
                 0 => (packet, false),
                 _ => changed(packet, &sent.actions, route.source.is_ipv6()),
             };
+            let copies = sent.leaving() - originals;
             let held = Held {
                 to: route.to,
                 packet: left,
                 rewritten,
                 originals,
-                entered: packet,
-                copies: sent.leaving() - originals,
+                copies: (copies > 0).then(|| Box::new((packet, copies))),
                 delay: verdict.delay.filter(|_| verdict.hold.is_some()).unwrap_or_default(),
                 record,
             };
@@ -193,14 +192,15 @@ impl Injector {
 
     /// A packet that an event hit, or that has copies, leaves, with its duplicates and copies.
     fn release(&mut self, held: &Held, now: Nanos, links: &mut [Link]) {
-        let entered = *self.mirror.record(held.record);
+        let entered = self.mirror.record(held.record);
+        let plain = held.copies.as_ref().map_or(0, |copies| copies.1);
         if entered.event().has_exit() {
             let mig_req = held.packet.mig_req;
             let was = entered.flags & flags::MIG_REQ != 0;
             let exit = Exit {
                 time: now,
-                copies: held.originals + held.copies,
-                plain: held.copies,
+                copies: held.originals + plain,
+                plain,
                 corrupt: held.packet.corrupt,
                 ce: Ecn::of(held.packet.traffic_class) == Ecn::Ce,
                 mig_req: (mig_req != was).then_some(mig_req),
@@ -208,9 +208,11 @@ impl Injector {
             };
             self.mirror.left(held.record, exit);
         }
-        let originals = std::iter::repeat_n(held.packet, held.originals.into());
-        for packet in originals.chain(std::iter::repeat_n(held.entered, held.copies.into())) {
-            depart(links, held.to, packet, now);
+        for _ in 0..held.originals {
+            depart(links, held.to, held.packet, now);
+        }
+        if let Some((packet, copies)) = held.copies.as_deref() {
+            (0..*copies).for_each(|_| depart(links, held.to, *packet, now));
         }
     }
 

@@ -222,6 +222,12 @@ impl Nic {
         self.transmitter.next_at(now)
     }
 
+    /// Returns true if there are events for the host.
+    #[inline]
+    pub(super) const fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Moves the events for the host into `into`, in order.
     pub(super) fn take_events(&mut self, into: &mut Vec<HostEvent>) {
         into.append(&mut self.events);
