@@ -74,7 +74,7 @@ words! {
         Flowlet "flowlet",
         /// Each on a path of its own.
         Packet "packet",
-        /// On the paths in turn, on each as many in a row as its weight says.
+        /// On the paths in turn, with all flows of the direction, on each as many in a row as its weight says.
         RoundRobin "round-robin";
     /// Packets that are spread; the others take the first path.
     SprayPackets:

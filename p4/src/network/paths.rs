@@ -85,6 +85,8 @@ pub(crate) struct Paths {
     /// By path, and by the host that it leads to.
     ways: Vec<[Way; 2]>,
     flows: Vec<Sprayed>,
+    /// Packets that took paths in turn, by the host that they went to.
+    turns: [u64; 2],
 }
 
 impl Paths {
@@ -94,7 +96,7 @@ impl Paths {
         let flows = if is_on && rule.spread.is_some() { flows } else { 0 };
         let ways = rule.paths.iter().map(|_| Default::default()).collect();
         let weights = rule.paths.iter().map(|path| u64::from(path.weight)).sum();
-        Self { rule: rule.clone(), is_on, weights, ways, flows: vec![Sprayed::default(); flows] }
+        Self { rule: rule.clone(), is_on, weights, ways, flows: vec![Sprayed::default(); flows], turns: [0; 2] }
     }
 
     /// Returns true if some path delays packets.
@@ -155,7 +157,11 @@ impl Paths {
                 drawn(sprayed.flowlets)
             }
             Spray::Packet => drawn(number),
-            Spray::RoundRobin => number % self.weights.max(1),
+            Spray::RoundRobin => {
+                let turn = &mut self.turns[flow.towards() as usize];
+                *turn += 1;
+                (*turn - 1) % self.weights.max(1)
+            }
         };
         let mut behind = place;
         let takes = |path: &Path| match behind.checked_sub(path.weight.into()) {
