@@ -19,19 +19,26 @@ use crate::sim::packet::Packet;
 /// Latency that the event injector adds to the way of a packet: under 0.4 µs (Lumina §5).
 const SWITCH_LATENCY: Nanos = Nanos(300);
 
-/// A packet in the switch that leaves later.
-struct Held {
+/// What leaves for a packet, and where to.
+struct Leaving {
     to: HostId,
     /// As it leaves, and how often: itself, and its duplicates.
     packet: Packet,
-    rewritten: bool,
     originals: u8,
     /// As it entered, and how many copies of the network leave so. Apart, as few packets have copies.
     copies: Option<Box<(Packet, u8)>>,
-    /// Time from its release until it leaves, if it is held.
+}
+
+/// A packet that waits for others to overtake it.
+struct Held {
+    leaving: Leaving,
+    rewritten: bool,
+    /// Time from its release until it leaves.
     delay: Nanos,
     /// Its place in the trace.
     record: usize,
+    /// Ends the wait.
+    timer: Timer,
 }
 
 /// Later action of the switch.
@@ -44,22 +51,22 @@ enum Later {
 /// Packets whose departure is in the agenda, which moves its entries often: thousands of packets can be on a long path.
 #[derive(Default)]
 struct Departures {
-    places: Vec<Option<Held>>,
+    places: Vec<Option<Leaving>>,
     /// Places without a packet.
     free: Vec<u32>,
 }
 
 impl Departures {
-    fn put(&mut self, held: Held) -> Later {
+    fn put(&mut self, leaving: Leaving) -> Later {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() as u32 - 1
         });
-        self.places[place as usize] = Some(held);
+        self.places[place as usize] = Some(leaving);
         Later::Depart(place)
     }
 
-    fn take(&mut self, place: u32) -> Option<Held> {
+    fn take(&mut self, place: u32) -> Option<Leaving> {
         self.free.push(place);
         self.places[place as usize].take()
     }
@@ -68,8 +75,8 @@ impl Departures {
 /// The switch.
 pub(super) struct Injector {
     pipeline: Pipeline,
-    /// Packets that wait for others to overtake them, each with the timer that ends the wait.
-    held: BTreeMap<Ticket, (Held, Timer)>,
+    /// Packets that wait for others to overtake them.
+    held: BTreeMap<Ticket, Held>,
     later: Agenda<Later>,
     departures: Departures,
     /// By host: time at which the last packet that others have overtaken leaves towards it.
@@ -117,23 +124,27 @@ impl Injector {
                 _ => changed(packet, &sent.actions, route.source.is_ipv6()),
             };
             let copies = sent.leaving() - originals;
-            let held = Held {
+            let leaving = Leaving {
                 to: route.to,
                 packet: left,
-                rewritten,
                 originals,
                 copies: (copies > 0).then(|| Box::new((packet, copies))),
-                delay: verdict.delay.filter(|_| verdict.hold.is_some()).unwrap_or_default(),
-                record,
             };
             match (verdict.hold, verdict.delay) {
-                (Some(ticket), _) => {
+                (Some(ticket), delay) => {
                     let mut timer = Timer::default();
                     self.later.set(&mut timer, now + MAX_HOLD, Later::Expire(ticket));
-                    self.held.insert(ticket, (held, timer));
+                    let delay = delay.unwrap_or_default();
+                    self.held.insert(ticket, Held { leaving, rewritten, delay, record, timer });
                 }
-                (None, Some(delay)) => self.later.note(now + delay, self.departures.put(held)),
-                (None, None) => self.release(&held, now, links),
+                (None, Some(delay)) => {
+                    self.note_exit(record, &leaving, rewritten, now + delay);
+                    self.later.note(now + delay, self.departures.put(leaving));
+                }
+                (None, None) => {
+                    self.note_exit(record, &leaving, rewritten, now);
+                    leave(&leaving, now, links);
+                }
             }
         }
         if verdict.releases {
@@ -145,8 +156,8 @@ impl Injector {
     pub(super) fn handle_later(&mut self, now: Nanos, links: &mut [Link]) {
         match self.later.take_due(now) {
             Some(Later::Depart(place)) => {
-                if let Some(held) = self.departures.take(place) {
-                    self.release(&held, now, links);
+                if let Some(leaving) = self.departures.take(place) {
+                    leave(&leaving, now, links);
                 }
             }
             Some(Later::Expire(ticket)) => {
@@ -162,8 +173,8 @@ impl Injector {
 
     /// Takes out a held packet, which no longer waits.
     fn take_held(&mut self, ticket: Ticket) -> Option<Held> {
-        let (held, timer) = self.held.remove(&ticket)?;
-        self.later.retire(timer);
+        let held = self.held.remove(&ticket)?;
+        self.later.retire(held.timer);
         Some(held)
     }
 
@@ -173,7 +184,7 @@ impl Injector {
         let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
         for ticket in tickets {
             let Some(held) = self.take_held(ticket) else { continue };
-            let overtaken = &mut self.overtaken[held.to.index()];
+            let overtaken = &mut self.overtaken[held.leaving.to.index()];
             let at = now.max(*overtaken + Nanos(1));
             *overtaken = at;
             self.let_go(held, at, now, links);
@@ -182,38 +193,35 @@ impl Injector {
 
     /// A packet no longer waits from a time on: it leaves then, or takes its path.
     fn let_go(&mut self, held: Held, at: Nanos, now: Nanos, links: &mut [Link]) {
-        let at = at + held.delay;
+        let Held { leaving, rewritten, delay, record, .. } = held;
+        let at = at + delay;
+        self.note_exit(record, &leaving, rewritten, at);
         if at == now {
-            self.release(&held, now, links);
+            leave(&leaving, now, links);
         } else {
-            self.later.note(at, self.departures.put(held));
+            self.later.note(at, self.departures.put(leaving));
         }
     }
 
-    /// A packet that an event hit, or that has copies, leaves, with its duplicates and copies.
-    fn release(&mut self, held: &Held, now: Nanos, links: &mut [Link]) {
-        let entered = self.mirror.record(held.record);
-        let plain = held.copies.as_ref().map_or(0, |copies| copies.1);
-        if entered.event().has_exit() {
-            let mig_req = held.packet.mig_req;
-            let was = entered.flags & flags::MIG_REQ != 0;
-            let exit = Exit {
-                time: now,
-                copies: held.originals + plain,
-                plain,
-                corrupt: held.packet.corrupt,
-                ce: Ecn::of(held.packet.traffic_class) == Ecn::Ce,
-                mig_req: (mig_req != was).then_some(mig_req),
-                rewritten: held.rewritten,
-            };
-            self.mirror.left(held.record, exit);
+    /// The packet at a place in the trace, which an event hit or which has copies, is known to leave at a time.
+    fn note_exit(&mut self, record: usize, leaving: &Leaving, rewritten: bool, at: Nanos) {
+        let entered = self.mirror.record(record);
+        if !entered.event().has_exit() {
+            return;
         }
-        for _ in 0..held.originals {
-            depart(links, held.to, held.packet, now);
-        }
-        if let Some((packet, copies)) = held.copies.as_deref() {
-            (0..*copies).for_each(|_| depart(links, held.to, *packet, now));
-        }
+        let mig_req = leaving.packet.mig_req;
+        let was = entered.flags & flags::MIG_REQ != 0;
+        let plain = leaving.copies.as_ref().map_or(0, |copies| copies.1);
+        let exit = Exit {
+            time: at,
+            copies: leaving.originals + plain,
+            plain,
+            corrupt: leaving.packet.corrupt,
+            ce: Ecn::of(leaving.packet.traffic_class) == Ecn::Ce,
+            mig_req: (mig_req != was).then_some(mig_req),
+            rewritten,
+        };
+        self.mirror.left(record, exit);
     }
 
     /// Packets in the trace so far.
@@ -226,6 +234,16 @@ impl Injector {
     pub(super) fn finish(self) -> (Trace, SwitchCounters) {
         let counters = self.pipeline.counters();
         (self.mirror.into_trace(), counters)
+    }
+}
+
+/// A packet leaves, with its duplicates and copies.
+fn leave(leaving: &Leaving, now: Nanos, links: &mut [Link]) {
+    for _ in 0..leaving.originals {
+        depart(links, leaving.to, leaving.packet, now);
+    }
+    if let Some((packet, copies)) = leaving.copies.as_deref() {
+        (0..*copies).for_each(|_| depart(links, leaving.to, *packet, now));
     }
 }
 
