@@ -96,7 +96,14 @@ impl Paths {
         let flows = if is_on && rule.spread.is_some() { flows } else { 0 };
         let ways = rule.paths.iter().map(|_| Default::default()).collect();
         let weights = rule.paths.iter().map(|path| u64::from(path.weight)).sum();
-        Self { rule: rule.clone(), is_on, weights, ways, flows: vec![Sprayed::default(); flows], turns: [0; 2] }
+        Self {
+            rule: rule.clone(),
+            is_on,
+            weights,
+            ways,
+            flows: vec![Sprayed::default(); flows],
+            turns: [0; 2],
+        }
     }
 
     /// Returns true if some path delays packets.

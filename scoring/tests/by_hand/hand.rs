@@ -168,7 +168,7 @@ impl Hand {
             if matches!(record.opcode(), Opcode::WriteFirst | Opcode::WriteOnly) {
                 sent.dma_length = length(record, &whole.records()[at..]);
             }
-            let extra = whole.extra(record).copied().unwrap_or_default();
+            let extra = whole.extra(record).unwrap_or_default();
             trace.push_with(sent, extra);
         }
         Observation::of_trace(trace, Vec::new())
