@@ -104,11 +104,13 @@ pub enum RoceSetting {
     TrafficClass,
     /// `ets`
     Ets,
+    /// `offload`
+    Offload,
 }
 
 impl RoceSetting {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NotificationPoint,
         Self::ReactionPoint,
         Self::CnpInterval,
@@ -117,6 +119,7 @@ impl RoceSetting {
         Self::LossRecovery,
         Self::TrafficClass,
         Self::Ets,
+        Self::Offload,
     ];
 
     /// Path in a host's section.
@@ -131,6 +134,7 @@ impl RoceSetting {
             Self::LossRecovery => "roce-parameters.loss-recovery",
             Self::TrafficClass => "traffic-class",
             Self::Ets => "ets",
+            Self::Offload => "offload",
         }
     }
 
@@ -144,7 +148,7 @@ impl RoceSetting {
             Self::AdaptiveRetrans => Some(roce.adaptive_retrans.into()),
             Self::SlowRestart => Some(roce.slow_restart.into()),
             Self::LossRecovery => Some((roce.loss_recovery == LossRecovery::SelectiveRepeat).into()),
-            Self::TrafficClass | Self::Ets => None,
+            Self::TrafficClass | Self::Ets | Self::Offload => None,
         }
     }
 
@@ -317,6 +321,7 @@ impl RoceSetting {
         match self {
             Self::TrafficClass => host.traffic_class.is_some(),
             Self::Ets => host.ets.is_some(),
+            Self::Offload => host.offload.is_some(),
             _ => false,
         }
     }

@@ -5,9 +5,9 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Files, Form, HeaderField, Host, IterMode, Load,
-    LossDirection, LossEffect, LossModel, LossRecovery, Mtu, Network, PacketKinds, Path, Physical,
-    Progression, Repeat, RepeatMatch, RoceParameters, SetField, Spray, SprayPackets, Target, TestConfig,
-    Traffic, TrafficClass, TrafficField, Verb,
+    LossDirection, LossEffect, LossModel, LossRecovery, Mtu, Network, Offload, PacketKinds, Path, Physical,
+    Placement, Progression, Repeat, RepeatMatch, RoceParameters, SetField, Spray, SprayPackets, Target,
+    TestConfig, Traffic, TrafficClass, TrafficField, Verb,
     fields::{self, IntField},
 };
 
@@ -33,10 +33,12 @@ pub fn complete_configs() -> BoxedStrategy<TestConfig> {
     let later: Vec<_> = TrafficField::ALL.iter().filter(|field| !is_drawn(field)).collect();
     let values: Vec<_> = later.iter().copied().map(value).collect();
     let networked = configs().prop_flat_map(|config| {
-        let network = network(config.traffic.load.connections());
-        (Just(config), network)
+        let connections = config.traffic.load.connections();
+        let tables = (offload(connections), offload(connections));
+        (Just(config), network(connections), tables)
     });
-    let complete = (networked, values).prop_map(move |((mut config, network), values)| {
+    let complete = (networked, values).prop_map(move |((mut config, network, tables), values)| {
+        (config.requester.offload, config.responder.offload) = tables;
         config.network = network;
         if !config.is_valid() {
             config.network = Network::default();
@@ -146,6 +148,7 @@ fn host(number: u8, v6: bool, connections: u32) -> impl Strategy<Value = Host> {
             roce,
             traffic_class,
             ets,
+            offload: None,
         },
     )
 }
@@ -196,6 +199,23 @@ fn classes(connections: u32) -> impl Strategy<Value = (Option<TrafficClass>, Opt
             Ets { weights, strict: vec![7] }
         });
         (classes, ets)
+    })
+}
+
+/// Any flow table with an entry for each of so many connections, or none.
+fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
+    let place = (0..4_u8, vec(1..=4_u32, connections as usize));
+    let table = (0..=1_000_u32, 1..=4_u32, 1..=4_u32, place, 0..=8_u32);
+    option::weighted(0.3, table).prop_map(move |table| {
+        let (more, egress_masks, ingress_masks, (place, mut masks), actions) = table?;
+        masks.iter_mut().for_each(|mask| *mask = (*mask).min(egress_masks.max(ingress_masks)));
+        let place = match place {
+            0 => Placement::Spread,
+            1 => Placement::First,
+            2 => Placement::Last,
+            _ => Placement::Masks(masks),
+        };
+        Some(Offload { flows: connections.max(4) + more, egress_masks, ingress_masks, place, actions })
     })
 }
 

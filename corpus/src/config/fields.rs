@@ -147,6 +147,16 @@ int_fields! {
     TRAFFIC_CLASS = "traffic-class", 0, 7, 0, "", "Ethernet has 8 traffic classes";
     /// ETS weight of a traffic class; 0 where the class is strict or unused.
     ETS_WEIGHT = "weights", 0, 100, 0, "", "IEEE 802.1Qaz: bandwidth shares are percentages";
+    /// Entries of a NIC's flow table.
+    OFFLOAD_FLOWS = "flows", 1, 65_536, 1, "", "ScalaCN's largest table has 15 thousand";
+    /// Masks of a flow table for packets that leave.
+    EGRESS_MASKS = "egress-masks", 1, 4_096, 1, "", "ScalaCN §4.1: tables of hundreds of entries, each with a mask of its own";
+    /// Masks of a flow table for packets that arrive.
+    INGRESS_MASKS = "ingress-masks", 1, 4_096, 1, "", "as `egress-masks`";
+    /// Mask of a connection's entry.
+    PLACE = "place", 1, 4_096, 1, "", "masks count from 1";
+    /// Actions on each packet.
+    OFFLOAD_ACTIONS = "actions", 0, 8, 1, "", "more than any rule of a container network has";
     /// Switch port of a host (physical testbeds).
     SWITCH_PORT = "switch-port", 0, 65_535, 0, "", "P4 targets number ports in at most 16 bits";
     /// Port of the RDMA device (physical testbeds).

@@ -1,6 +1,6 @@
 //! A host of the test: its NIC, addresses, RoCE parameters and, on hardware, where it is.
 
-use super::{Cidr, fields, words::words};
+use super::{Cidr, Offload, fields, words::words};
 use serde::{Deserialize, Serialize};
 
 /// One of the two hosts. Lumina, Listing 1.
@@ -18,6 +18,8 @@ pub struct Host {
     pub traffic_class: Option<TrafficClass>,
     /// Transmission selection between traffic classes; absent means that the NIC's own stays.
     pub ets: Option<Ets>,
+    /// Flows that the NIC's own switch forwards; absent means that the NIC does not switch.
+    pub offload: Option<Offload>,
 }
 
 impl Host {
@@ -34,6 +36,7 @@ impl Host {
             roce: RoceParameters::default(),
             traffic_class: None,
             ets: None,
+            offload: None,
         }
     }
 }

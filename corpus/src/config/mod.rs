@@ -5,6 +5,7 @@ pub mod fields;
 mod host;
 mod net;
 mod network;
+mod offload;
 mod path;
 mod repeat;
 mod set_field;
@@ -18,6 +19,7 @@ pub use event::{
 pub use host::{Ets, Host, LossRecovery, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, PacketKinds};
+pub use offload::{NamedPlacement, Offload, Placement};
 pub use path::{Path, Spray, SprayPackets};
 pub use repeat::{Repeat, RepeatMatch};
 pub use set_field::{HeaderField, SetField};

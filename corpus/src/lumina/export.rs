@@ -78,6 +78,9 @@ fn refuse_host(role: &str, host: &Host, refusals: &mut Vec<Refusal>) {
     if host.ets.is_some() {
         refuse("ets", "Lumina does not set transmission selection".into());
     }
+    if host.offload.is_some() {
+        refuse("offload", "Lumina does not set a NIC's flow table".into());
+    }
 }
 
 fn refuse_traffic(traffic: &Traffic, refusals: &mut Vec<Refusal>) {

@@ -3,7 +3,8 @@
 use super::HOMES;
 use crate::{
     config::{
-        Cidr, Ets, Host, LossRecovery, Physical, RoceParameters, Role, TrafficClass, default_address, fields,
+        Cidr, Ets, Host, LossRecovery, NamedPlacement, Offload, Physical, Placement, RoceParameters, Role,
+        TrafficClass, default_address, fields,
     },
     source::{Node, Reader, Section, Value, quoted},
 };
@@ -32,8 +33,33 @@ pub(super) fn read(mut section: Section<'_>, role: Role, r: &mut Reader<'_>) -> 
     if let Some(ets) = section.opt_section(r, "ets") {
         host.ets = Some(read_ets(ets, r));
     }
+    if let Some(offload) = section.opt_section(r, "offload") {
+        host.offload = Some(read_offload(offload, r));
+    }
     section.finish(r, &HOMES);
     host
+}
+
+fn read_offload(mut section: Section<'_>, r: &mut Reader<'_>) -> Offload {
+    let offload = Offload {
+        flows: section.int(r, &fields::OFFLOAD_FLOWS),
+        egress_masks: section.int(r, &fields::EGRESS_MASKS),
+        ingress_masks: section.int(r, &fields::INGRESS_MASKS),
+        place: place(&mut section, r),
+        actions: section.int(r, &fields::OFFLOAD_ACTIONS),
+    };
+    section.finish(r, &HOMES);
+    offload
+}
+
+/// A name, or a list with a mask for each connection.
+fn place(section: &mut Section<'_>, r: &mut Reader<'_>) -> Placement {
+    let path = section.path_of(fields::PLACE.key);
+    let Some(node) = section.node(r, fields::PLACE.key) else { return Placement::Spread };
+    match node.value {
+        Value::List(_) => Placement::Masks(small_numbers(node, &path, &fields::PLACE, r)),
+        _ => r.choice(node, &path, NamedPlacement::NAMES).map_or(Placement::Spread, Placement::from),
+    }
 }
 
 /// Addresses with prefix lengths. Refused entries are left out.
@@ -112,14 +138,14 @@ fn read_ets(mut section: Section<'_>, r: &mut Reader<'_>) -> Ets {
     ets
 }
 
-pub(crate) fn small_numbers(
+pub(crate) fn small_numbers<T: TryFrom<u64>>(
     node: &Node,
     path: &str,
     field: &fields::IntField,
     r: &mut Reader<'_>,
-) -> Vec<u8> {
+) -> Vec<T> {
     let Some(items) = r.list(node, path, "numbers") else { return Vec::new() };
-    let numbers: Vec<u8> =
+    let numbers: Vec<T> =
         r.items(items, path).into_iter().filter_map(|(item, path)| r.int(item, &path, field)).collect();
     if numbers.len() < items.len() {
         r.mark_refused(path);

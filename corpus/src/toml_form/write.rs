@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Copies, Event, Files, Form, Host, Load, LossRecovery, Network, Path, Repeat, Role,
-    SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
+    Action, ConnectionSet, Copies, Event, Files, Form, Host, Load, LossRecovery, NamedPlacement, Network,
+    Path, Placement, Repeat, Role, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
 };
 
 impl TestConfig {
@@ -108,6 +108,19 @@ fn host(out: &mut Out, name: &str, host: &Host) {
     }
     if let Some(ets) = &host.ets {
         out.field("ets", format!("{{ weights = {}, strict = {} }}", list(&ets.weights), list(&ets.strict)));
+    }
+    if let Some(offload) = &host.offload {
+        out.header(&format!("[{name}.offload]"));
+        out.field("flows", offload.flows);
+        out.field("egress-masks", offload.egress_masks);
+        out.field("ingress-masks", offload.ingress_masks);
+        match &offload.place {
+            Placement::Masks(masks) => out.field("place", list(masks)),
+            Placement::Spread => out.text("place", NamedPlacement::Spread.name()),
+            Placement::First => out.text("place", NamedPlacement::First.name()),
+            Placement::Last => out.text("place", NamedPlacement::Last.name()),
+        }
+        out.field("actions", offload.actions);
     }
     out.header(&format!("[{name}.roce-parameters]"));
     out.field("dcqcn-rp-enable", host.roce.dcqcn_rp_enable);

@@ -12,6 +12,9 @@ use super::quirks::QUIRKS;
 const MAX_BYTES: i64 = 1 << 30;
 const MEMORY: &str = "no NIC has a gibibyte";
 
+/// Source of the bounds of a look-up.
+const QUERY: &str = "ScalaCN, table 3: 36 to 74 ns; a thousandfold beyond";
+
 /// Every field but the quirks, in the order of a printed profile.
 const OWN: &[Field] = &[
     Field::new("name", Kind::Line(64), "", "Name in reports; the name of its file where it has none."),
@@ -66,6 +69,14 @@ const OWN: &[Field] = &[
     int("reorder.connection-bytes", 0, MAX_BYTES, "bytes", "State of a connection besides blocks and caches. Like the next two it counts only as memory, in `predict multipath`.").why(MEMORY),
     int("reorder.fixed-bytes", 0, MAX_BYTES, "bytes", "The pool, with its pointers and its list of free blocks.").why(MEMORY),
     int("reorder.fifo-bytes", 0, MAX_BYTES, "bytes", "A FIFO.").why(MEMORY),
+    int("eswitch.egress-query-ns", 0, 100_000, "ns", "Each mask that a packet which leaves is looked up in, by the NIC's own switch: masks are looked through one after another (ScalaCN §4.2). Only for tests whose host has `offload`.")
+        .why(QUERY)
+        .conforming(0, 1),
+    int("eswitch.ingress-query-ns", 0, 100_000, "ns", "Each mask that a packet which arrives is looked up in.").why(QUERY).conforming(0, 1),
+    int("eswitch.action-ns", 0, 100_000, "ns", "Each action on a packet.").why(QUERY).conforming(0, 10),
+    int("eswitch.lookups", 1, 1_024, "packets", "Packets that are looked up at a time, in each direction.")
+        .why("more than any pipeline has packets"),
+    flag("eswitch.in-order", "A packet whose look-up ends before that of an earlier one waits for it."),
     int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
         .why("beyond any message of a usable test"),
     int("requester.window-packets", 0, 1 << 23, "packets", "Unacknowledged packets of a QP before which the next one waits, with the responses that Reads ask for; the packet that fills the window has AckReq. 0 for any number; rdma_rxe has about 128.")

@@ -8,6 +8,7 @@ mod conditions;
 mod contradictions;
 mod counters;
 mod drawn;
+mod eswitch;
 mod field;
 mod fields;
 mod load;
@@ -21,6 +22,7 @@ pub use conditions::{ConditionalQuirk, When, conditional_fields};
 pub(crate) use counters::{Family, read_families};
 pub use counters::{FamilyCounters, family_counters};
 pub use drawn::{MAX_CONDITIONS, drawn};
+pub use eswitch::Eswitch;
 pub use field::{Bounds, FAMILIES, Field, Kind};
 pub use fields::FIELDS;
 pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, is_shipped, load, load_with_base};
@@ -134,6 +136,8 @@ pub struct NicProfile {
     pub receive: Receive,
     /// Its reorder engine.
     pub reorder: Reorder,
+    /// Its own switch, for tests whose hosts have offloaded flows.
+    pub eswitch: Eswitch,
     /// The part that posts requests.
     pub requester: RequesterProfile,
     /// The part that answers them.

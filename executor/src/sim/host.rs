@@ -5,6 +5,7 @@ use dumper::wire::{Class, Opcode};
 
 use super::network::{HostId, Network, Pause};
 use super::nic::{Nic, Stat};
+use super::packet::Packet;
 
 /// A host of the network.
 pub(super) struct Host {
@@ -31,9 +32,13 @@ pub(super) struct Sent {
 
 impl Host {
     /// A host that has sent nothing.
-    pub(super) const fn new(nic: Nic) -> Self {
+    pub(super) fn new(nic: Nic) -> Self {
         let profile = nic.profile();
-        let pipeline_ps = profile.transmit.pipeline_bytes * 8_000 / profile.link.rate_gbps as u64;
+        // Look-ups go on while a packet is on the cable: one more waits for it than are looked up at a time.
+        let waiting = if nic.eswitch.is_some() { 1 + u64::from(profile.eswitch.lookups) } else { 0 };
+        let looked_up_bytes = waiting * u64::from(nic.attributes().mtu);
+        let ahead = profile.transmit.pipeline_bytes.max(looked_up_bytes);
+        let pipeline_ps = ahead * 8_000 / u64::from(profile.link.rate_gbps);
         Self {
             nic,
             cable_free: 0,
@@ -50,6 +55,15 @@ impl Host {
         if self.is_paused {
             return None;
         }
+        let scheduled = self.next_scheduled(now);
+        let Some(eswitch) = &self.nic.eswitch else { return scheduled };
+        let scheduled = scheduled.map(|at| at.max(eswitch.takes_from()));
+        scheduled.into_iter().chain(eswitch.next_egress()).min()
+    }
+
+    /// Time at which the NIC may schedule a packet.
+    #[inline]
+    fn next_scheduled(&self, now: Nanos) -> Option<Nanos> {
         let ready = self.nic.next_transmit(now)?;
         Some(ready.max(self.room).max(self.scheduler_free))
     }
@@ -78,17 +92,31 @@ impl Host {
         Nanos(cable_free.saturating_sub(self.pipeline_ps).div_ceil(1_000))
     }
 
-    /// Sends the next packet from this host.
+    /// Sends the next packet from this host; with a switch of its own, one that was looked up goes on the cable, or the next one is looked
+    /// up.
     #[inline]
     pub(super) fn transmit(&mut self, own: HostId, now: Nanos, network: &mut Network) -> Option<Sent> {
+        if let Some(packet) = self.nic.eswitch.as_mut().and_then(|eswitch| eswitch.take_egress(now)) {
+            self.put_on_cable(own, packet, now, network);
+            return None;
+        }
         let packet = self.nic.poll_transmit(now)?;
+        self.scheduler_free = now + Nanos(self.nic.profile().transmit.packet_ns);
+        match &mut self.nic.eswitch {
+            None => self.put_on_cable(own, packet, now, network),
+            Some(eswitch) => eswitch.leaves(packet, now),
+        }
+        Some(Sent { qp: packet.qp, opcode: packet.opcode })
+    }
+
+    /// A packet goes on the cable.
+    #[inline]
+    fn put_on_cable(&mut self, own: HostId, packet: Packet, now: Nanos, network: &mut Network) {
         let start = (now.0 * 1_000).max(self.cable_free);
         // CNPs do not wait in the pipeline: their distances are kept.
         let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps > 0;
         let delay = if passes { network.send_past(own, packet, now) } else { None };
         self.cable_free = delay.map_or_else(|| network.send(own, packet, start), |delay| start + delay);
         self.room = self.room_until(self.cable_free);
-        self.scheduler_free = now + Nanos(self.nic.profile().transmit.packet_ns);
-        Some(Sent { qp: packet.qp, opcode: packet.opcode })
     }
 }

@@ -217,5 +217,13 @@ fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Con
     let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, at)).0);
     let peer_addresses = if traffic.multi_gid { config.host(at.peer()).ip_list.len() } else { 1 };
     let rng = stream(traffic.seed, &format!("nic/{}", HostId::of(at).index()));
-    Nic::new(profile, attributes, host.ets.as_ref(), first_qpn, peer_addresses, &qps, rng)
+    Nic::new(
+        profile,
+        attributes,
+        (host.ets.as_ref(), host.offload.as_ref()),
+        first_qpn,
+        peer_addresses,
+        &qps,
+        rng,
+    )
 }

@@ -12,7 +12,7 @@ pub(super) fn check(nic: &Nic) {
     if receive.waiting.len() <= FEW {
         let waiting: u64 = receive.waiting.iter().map(|packet| u64::from(packet.frame_len)).sum();
         assert_eq!(
-            receive.bytes - receive.gathered,
+            receive.bytes - receive.elsewhere,
             waiting,
             "bytes in the receive buffer, and those of the packets that wait"
         );

@@ -1,4 +1,4 @@
-//! The cables: every packet that a NIC has sent is on the way to the switch or has entered it, and packets on a cable
+//! The cables: every packet that a NIC has sent is looked up there, is on the way to the switch, or has entered it, and packets on a cable
 //! arrive in their order.
 
 use dumper::Nanos;
@@ -16,10 +16,12 @@ pub(super) fn check(hosts: &[Host], network: &Network) {
     let sent: u64 = hosts.iter().map(|host| host.nic.stats().of(Stat::PacketsSent)).sum();
     let on_the_way: usize = network.links().iter().map(|link| link.up.len() + link.held.len()).sum();
     let entered = network.packets();
+    let looked_up: usize =
+        hosts.iter().filter_map(|host| host.nic.eswitch.as_ref()).map(|eswitch| eswitch.leaving()).sum();
     assert_eq!(
         sent,
-        (on_the_way + entered) as u64,
-        "packets sent; {on_the_way} on cables, {entered} entered"
+        (looked_up + on_the_way + entered) as u64,
+        "packets sent; {looked_up} looked up, {on_the_way} on cables, {entered} entered"
     );
     for link in network.links() {
         for way in [&link.up, &link.down] {

@@ -3,6 +3,7 @@
 
 mod congestion;
 mod context;
+mod eswitch;
 mod port;
 mod quirks;
 mod reorder;
@@ -18,6 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use congestion::{NotificationPoint, Signs};
 pub(super) use context::{Attributes, Half, HostEvent};
 use context::{Context, Job, every_nth};
+use eswitch::Eswitch;
 
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 use quirks::{Activity, QuirkSets};
@@ -69,6 +71,8 @@ pub(super) struct Nic {
     receive: ReceiveBuffer,
     /// Apart, so that a NIC without one has its other parts closer together.
     reorder: Option<Box<Engine>>,
+    /// Its own switch, if the host has offloaded flows; apart likewise.
+    pub(super) eswitch: Option<Box<Eswitch>>,
     paths: Paths,
     notification: NotificationPoint,
     agenda: Agenda<Job>,
@@ -83,7 +87,7 @@ impl Nic {
     pub(super) fn new(
         profile: NicProfile,
         attributes: Attributes,
-        ets: Option<&corpus::Ets>,
+        (ets, offload): (Option<&corpus::Ets>, Option<&corpus::Offload>),
         first_qpn: u32,
         peer_addresses: usize,
         qps: &[QpSetup],
@@ -96,6 +100,7 @@ impl Nic {
             notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
             receive: ReceiveBuffer::new(&profile.receive),
             reorder: Engine::new(&profile.reorder, FLOWS * qps.len()).map(Box::new),
+            eswitch: Eswitch::new(&profile.eswitch, offload, qps.len() as u32).map(Box::new),
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),
             quirks: QuirkSets::new(&profile),
@@ -150,13 +155,12 @@ impl Nic {
     pub(super) fn handle(&mut self, now: Nanos, input: Input) {
         match input {
             Input::Packet(packet) => {
-                let held = self.paths.hold(&packet, self.qp_of(&packet));
-                match self.receive.arrive(&packet, held, now) {
-                    Arrival::Passes => self.take_in(&packet, now),
-                    Arrival::Waits => {}
-                    Arrival::Discarded => self.stats.count(Stat::Discards),
+                let qp = self.qp_of(&packet);
+                match &mut self.eswitch {
+                    None => self.pass_on(&packet, now),
+                    Some(eswitch) if self.receive.retain(&packet) => eswitch.arrives(packet, qp, now),
+                    Some(_) => self.stats.count(Stat::Discards),
                 }
-                self.note_stall();
             }
             Input::Post { qp, message, verb, bytes, dummies } => {
                 let (end, mut cx) = self.at(qp, now, Activity::Post { message, verb });
@@ -172,8 +176,24 @@ impl Nic {
         }
     }
 
+    /// A packet goes on to the receive buffer.
+    #[inline]
+    fn pass_on(&mut self, packet: &Packet, now: Nanos) {
+        let held = self.paths.hold(packet, self.qp_of(packet));
+        match self.receive.arrive(packet, held, now) {
+            Arrival::Passes => self.take_in(packet, now),
+            Arrival::Waits => {}
+            Arrival::Discarded => self.stats.count(Stat::Discards),
+        }
+        self.note_stall();
+    }
+
     /// Performs the actions that are due.
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(packet) = self.eswitch.as_mut().and_then(|eswitch| eswitch.take_ingress(now)) {
+            self.receive.let_go(&packet);
+            self.pass_on(&packet, now);
+        }
         while let Some(job) = self.agenda.take_due(now) {
             match job {
                 Job::ContextFree => {
@@ -213,7 +233,8 @@ impl Nic {
             (one, other) => one.or(other),
         };
         let gather = self.reorder.as_ref().and_then(|engine| engine.gather.as_ref()?.next_at());
-        soonest(soonest(self.agenda.next_at(), self.receive.next_at()), gather)
+        let looked_up = self.eswitch.as_ref().and_then(|eswitch| eswitch.next_ingress());
+        soonest(soonest(self.agenda.next_at(), self.receive.next_at()), soonest(gather, looked_up))
     }
 
     /// Time at which [`Nic::poll_transmit`] may have a packet.

@@ -286,6 +286,7 @@ impl Requester {
         let left_out = self.nak.filter(|_| event == Event::ResumeLate && packet.psn.is_before(una));
         let oldest = ledger.relative(left_out.map_or(una, |nak| nak.psn));
         let waited = self.window.waited_at_most(packet.time);
+        let has_failed = self.failed.is_some();
         self.step(event, packet, ledger, || match event {
             Event::ResumeUnheard => {
                 format!("retransmits from PSN {relative} although the ACK of that PSN left the switch intact")
@@ -303,6 +304,7 @@ impl Requester {
             Event::ResumeDuringRnr => {
                 format!("retransmits from PSN {relative} before the {rnr_wait} of the RNR NAK are over")
             }
+            _ if has_failed => format!("retransmits from PSN {relative} after a NAK that ends the QP"),
             _ => format!("retransmits from PSN {relative} instead of PSN {oldest}, the oldest unacknowledged"),
         });
     }

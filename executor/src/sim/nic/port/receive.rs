@@ -17,10 +17,10 @@ pub(in crate::sim) struct ReceiveBuffer {
     pub(in crate::sim) waiting: VecDeque<Packet>,
     /// Packets that the reorder engine has gathered, and that wait behind those.
     pub(in crate::sim::nic) drained: VecDeque<Packet>,
-    /// Bytes of the frames that wait, those included that are gathered.
+    /// Bytes of the frames that wait, those included that are gathered or looked up.
     pub(in crate::sim) bytes: u64,
-    /// Bytes of those that are or were gathered.
-    pub(in crate::sim) gathered: u64,
+    /// Bytes of those that wait elsewhere: that are looked up, or are or were gathered.
+    pub(in crate::sim) elsewhere: u64,
     /// Time at which the transport can take the next packet.
     free_at: Nanos,
     stalled: bool,
@@ -45,7 +45,7 @@ impl ReceiveBuffer {
             waiting: VecDeque::new(),
             drained: VecDeque::new(),
             bytes: 0,
-            gathered: 0,
+            elsewhere: 0,
             free_at: Nanos::ZERO,
             stalled: false,
         }
@@ -67,15 +67,21 @@ impl ReceiveBuffer {
         Arrival::Waits
     }
 
-    /// A packet that was taken is gathered, and keeps its room in the buffer; false if there is none.
+    /// A packet waits elsewhere, and has room in the buffer meanwhile; false if there is none.
     pub(in crate::sim::nic) fn retain(&mut self, packet: &Packet) -> bool {
         let frame_len = u64::from(packet.frame_len);
         let fits = self.bytes + frame_len <= self.capacity;
         if fits {
             self.bytes += frame_len;
-            self.gathered += frame_len;
+            self.elsewhere += frame_len;
         }
         fits
+    }
+
+    /// A packet that waited elsewhere gives its room back.
+    pub(in crate::sim::nic) fn let_go(&mut self, packet: &Packet) {
+        self.bytes -= u64::from(packet.frame_len);
+        self.elsewhere -= u64::from(packet.frame_len);
     }
 
     /// The packet that was taken last keeps the transport busy for longer.
@@ -112,7 +118,7 @@ impl ReceiveBuffer {
         let packet = fast.or_else(|| self.drained.pop_front())?;
         let frame_len = u64::from(packet.frame_len);
         self.bytes -= frame_len;
-        self.gathered -= if is_drained { frame_len } else { 0 };
+        self.elsewhere -= if is_drained { frame_len } else { 0 };
         self.free_at = now + self.packet_ns;
         Some((packet, is_drained))
     }

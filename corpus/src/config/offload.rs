@@ -1,0 +1,105 @@
+//! Flows that a host has offloaded to its NIC, whose own switch then forwards the packets (ScalaCN, NSDI'25, §2 and §4.1).
+
+use super::words::words;
+use serde::{Deserialize, Serialize};
+
+/// The flow table of a host's NIC. An entry matches the bits of a packet that its mask names; entries with one mask are found at once,
+/// and masks are looked through one after another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offload {
+    /// Entries of each direction, those of the connections included.
+    pub flows: u32,
+    /// Masks of the entries for packets that leave.
+    pub egress_masks: u32,
+    /// Masks of the entries for packets that arrive.
+    pub ingress_masks: u32,
+    /// Masks of the connections' entries.
+    pub place: Placement,
+    /// Actions on each packet.
+    pub actions: u32,
+}
+
+impl Default for Offload {
+    /// One entry with one mask.
+    fn default() -> Self {
+        Self { flows: 1, egress_masks: 1, ingress_masks: 1, place: Placement::Spread, actions: 1 }
+    }
+}
+
+/// Masks of the connections' entries, among all masks in the order in which they are looked through.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Placement {
+    /// At equal distances, so that in the mean a packet is looked up in half of the masks.
+    Spread,
+    /// The first for all.
+    First,
+    /// The last for all.
+    Last,
+    /// One for each connection, from 1; in a direction that has fewer masks, its last.
+    Masks(Vec<u32>),
+}
+
+words! {
+    /// [`Placement`] of a name.
+    NamedPlacement:
+    /// [`Placement::Spread`].
+    Spread "spread",
+    /// [`Placement::First`].
+    First "first",
+    /// [`Placement::Last`].
+    Last "last";
+}
+
+impl From<NamedPlacement> for Placement {
+    fn from(named: NamedPlacement) -> Self {
+        match named {
+            NamedPlacement::Spread => Self::Spread,
+            NamedPlacement::First => Self::First,
+            NamedPlacement::Last => Self::Last,
+        }
+    }
+}
+
+impl Placement {
+    /// The mask of a connection (relative QPN, from 1) of so many, among so many masks: from 1, the number of masks that its packets are
+    /// looked up in.
+    #[must_use]
+    pub fn mask_of(&self, qpn: u32, connections: u32, masks: u32) -> u32 {
+        let mask = match self {
+            // In the middle of its share of the masks.
+            Self::Spread => {
+                let shares = 2 * u64::from(connections.max(1));
+                1 + ((2 * u64::from(qpn) - 1) * u64::from(masks) / shares) as u32
+            }
+            Self::First => 1,
+            Self::Last => masks,
+            Self::Masks(list) => list.get(qpn as usize - 1).copied().unwrap_or(1),
+        };
+        mask.min(masks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_connections_are_looked_up_in_half_of_the_masks() {
+        let of = |connections, masks| -> Vec<u32> {
+            (1..=connections).map(|qpn| Placement::Spread.mask_of(qpn, connections, masks)).collect()
+        };
+        assert_eq!(of(4, 4), [1, 2, 3, 4]);
+        assert_eq!(of(4, 1), [1; 4]);
+        assert_eq!(of(1, 9), [5]);
+        assert_eq!(of(2, 8), [3, 7]);
+        assert_eq!(of(8, 4), [1, 1, 2, 2, 3, 3, 4, 4]);
+    }
+
+    #[test]
+    fn a_list_has_a_mask_for_each_connection() {
+        let place = Placement::Masks(vec![3, 1]);
+        assert_eq!([1, 2].map(|qpn| place.mask_of(qpn, 2, 4)), [3, 1]);
+        assert_eq!(place.mask_of(1, 2, 2), 2);
+        assert_eq!((Placement::First.mask_of(2, 2, 7), Placement::Last.mask_of(2, 2, 7)), (1, 7));
+    }
+}

@@ -1,0 +1,105 @@
+//! Look-ups in one direction: first come, first served, so many at a time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dumper::Nanos;
+
+use crate::profile::Eswitch;
+use crate::sim::agenda::Agenda;
+
+/// Packets `P` that are looked up, or wait for it.
+#[derive(Debug)]
+pub(super) struct Lookups<P> {
+    /// Times from which on another packet can be looked up, one for each that is at a time.
+    free: BinaryHeap<Reverse<Nanos>>,
+    in_order: bool,
+    /// Latest end of a look-up.
+    last: Nanos,
+    /// Packets by the end of their look-up.
+    done: Agenda<P>,
+    /// Number of these.
+    packets: usize,
+}
+
+impl<P> Lookups<P> {
+    pub(super) fn new(eswitch: &Eswitch) -> Self {
+        Self {
+            free: (0..eswitch.lookups.max(1)).map(|_| Reverse(Nanos::ZERO)).collect(),
+            in_order: eswitch.in_order,
+            last: Nanos::ZERO,
+            done: Agenda::new(),
+            packets: 0,
+        }
+    }
+
+    /// Time from which on another packet can be looked up.
+    #[inline]
+    pub(super) fn free_at(&self) -> Nanos {
+        self.free.peek().map_or(Nanos::ZERO, |Reverse(at)| *at)
+    }
+
+    /// A packet is looked up for a time, from now on or once those before it leave room.
+    pub(super) fn begin(&mut self, packet: P, takes: Nanos, now: Nanos) {
+        let Some(mut first) = self.free.peek_mut() else { return };
+        let ends = first.0.max(now) + takes;
+        first.0 = ends;
+        drop(first);
+        let done = if self.in_order { ends.max(self.last) } else { ends };
+        self.last = self.last.max(done);
+        self.done.note(done, packet);
+        self.packets += 1;
+    }
+
+    /// Number of packets that are looked up or wait for it.
+    pub(super) const fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// Time at which the next look-up ends.
+    #[inline]
+    pub(super) fn next_at(&self) -> Option<Nanos> {
+        self.done.next_at()
+    }
+
+    /// A packet whose look-up has ended.
+    #[inline]
+    pub(super) fn take(&mut self, now: Nanos) -> Option<P> {
+        let packet = self.done.take_due(now)?;
+        self.packets -= 1;
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The packets, each with the time at which its look-up ends.
+    fn ends(lookups: u32, in_order: bool, arrivals: &[(u64, u64)]) -> Vec<(u64, usize)> {
+        let mut all = Lookups::new(&Eswitch { lookups, in_order, ..Eswitch::default() });
+        for (number, (at, takes)) in arrivals.iter().enumerate() {
+            all.begin(number, Nanos(*takes), Nanos(*at));
+        }
+        let mut ended = Vec::new();
+        while let Some(at) = all.next_at() {
+            ended.extend(all.take(at).map(|number| (at.0, number)));
+        }
+        ended
+    }
+
+    #[test]
+    fn so_many_packets_are_looked_up_at_a_time() {
+        let arrivals = [(0, 10), (0, 10), (1, 10), (30, 5)];
+        assert_eq!(ends(1, true, &arrivals), [(10, 0), (20, 1), (30, 2), (35, 3)]);
+        assert_eq!(ends(2, true, &arrivals), [(10, 0), (10, 1), (20, 2), (35, 3)]);
+        assert_eq!(ends(3, true, &arrivals), [(10, 0), (10, 1), (11, 2), (35, 3)]);
+    }
+
+    #[test]
+    fn packets_keep_their_order_if_the_nic_keeps_it() {
+        let arrivals = [(0, 30), (1, 10), (2, 20)];
+        assert_eq!(ends(3, true, &arrivals), [(30, 0), (30, 1), (30, 2)]);
+        assert_eq!(ends(3, false, &arrivals), [(11, 1), (22, 2), (30, 0)]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The NIC's own switch: the time of a packet by the masks that it is looked up in, at both hosts and in both directions.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+use corpus::{Load, Mtu, Offload, Placement, Role, TestConfig, Verb};
+use executor::profile::Eswitch;
+use executor::{NicProfile, sim};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+/// Masks of each direction of a host's table.
+const MASKS: u32 = 64;
+
+/// Packets of a message, where many are sent.
+const MESSAGE: u32 = 16;
+
+/// Direction of a host's table, by ScalaCN's names: local is the host that posts.
+#[derive(Clone, Copy, Debug)]
+enum Table {
+    LocalEgress,
+    LocalIngress,
+    RemoteEgress,
+    RemoteIngress,
+}
+
+/// A message at a time on one connection, whose entry is in this mask of one table and in the first of the others.
+fn test(verb: Verb, table: Table, mask: u32) -> TestConfig {
+    let mut config = TestConfig::default();
+    config.traffic.load = Load::Same { verb, connections: 1 };
+    (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (3, 1);
+    config.traffic.message_size = 64;
+    for role in Role::ALL {
+        let is_here = match table {
+            Table::LocalEgress | Table::LocalIngress => role == Role::Requester,
+            Table::RemoteEgress | Table::RemoteIngress => role == Role::Responder,
+        };
+        let (egress, ingress) = match table {
+            _ if !is_here => (1, 1),
+            Table::LocalEgress | Table::RemoteEgress => (MASKS, 1),
+            Table::LocalIngress | Table::RemoteIngress => (1, MASKS),
+        };
+        config.host_mut(role).offload = Some(Offload {
+            flows: MASKS,
+            egress_masks: egress,
+            ingress_masks: ingress,
+            place: Placement::Masks(vec![if is_here { mask } else { 1 }]),
+            actions: 1,
+        });
+    }
+    config
+}
+
+/// Times of the messages, in ns.
+fn times(config: &TestConfig, eswitch: Eswitch) -> Vec<u64> {
+    let nic = NicProfile { eswitch, ..NicProfile::default() };
+    let observation = sim::run_checked(config, [nic.clone(), nic]).unwrap();
+    let completions = observation.completions().iter();
+    completions.map(|one| (one.completed_ns - one.posted_ns).0).collect()
+}
+
+/// ScalaCN, equation 2, to the nanosecond: each mask costs the same again, in each table that the packets of a message pass.
+#[test]
+fn a_mask_costs_its_query() {
+    use Table::{LocalEgress, LocalIngress, RemoteEgress, RemoteIngress};
+    for seed in 0..10 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let eswitch = Eswitch {
+            egress_query_ns: rng.random_range(1..=200),
+            ingress_query_ns: rng.random_range(1..=200),
+            action_ns: rng.random_range(0..=50),
+            lookups: rng.random_range(1..=8),
+            in_order: rng.random(),
+        };
+        for verb in [Verb::Write, Verb::Send, Verb::Read] {
+            for table in [LocalEgress, LocalIngress, RemoteEgress, RemoteIngress] {
+                let query = match table {
+                    LocalEgress | RemoteEgress => eswitch.egress_query_ns,
+                    LocalIngress | RemoteIngress => eswitch.ingress_query_ns,
+                };
+                let first = times(&test(verb, table, 1), eswitch);
+                for mask in [2, 17, MASKS] {
+                    let expected: Vec<u64> =
+                        first.iter().map(|time| time + u64::from(mask - 1) * query).collect();
+                    assert_eq!(
+                        times(&test(verb, table, mask), eswitch),
+                        expected,
+                        "seed {seed}: {verb:?}, {table:?}, mask {mask}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Packets a second that the look-ups of either host let through: goodput is that of the slowest stage.
+#[test]
+fn goodput_is_that_of_the_slowest_stage() {
+    for seed in 0..20 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let connections = rng.random_range(4..=16);
+        let eswitch = Eswitch {
+            egress_query_ns: rng.random_range(10..=80),
+            ingress_query_ns: rng.random_range(10..=80),
+            action_ns: rng.random_range(0..=50),
+            lookups: rng.random_range(1..=6),
+            in_order: rng.random(),
+        };
+        let mut config = TestConfig::default();
+        config.traffic.load = Load::Same { verb: Verb::Write, connections };
+        config.traffic.mtu = Mtu::B1024;
+        config.traffic.message_size = MESSAGE * 1024;
+        (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (200, 8);
+        config.traffic.min_retransmit_timeout = 20;
+        let (masks, place) = (rng.random_range(1..=40), Placement::Last);
+        for role in Role::ALL {
+            let place = place.clone();
+            let (egress_masks, ingress_masks) = (masks, masks);
+            config.host_mut(role).offload =
+                Some(Offload { flows: 100, egress_masks, ingress_masks, place, actions: 1 });
+        }
+        let mut nic = NicProfile { eswitch, ..NicProfile::default() };
+        nic.receive.buffer_bytes = 1 << 30;
+        let observation = sim::run(&config, [nic.clone(), nic]).unwrap();
+        let packet =
+            |query: u64| (query * u64::from(masks) + eswitch.action_ns) as f64 / f64::from(eswitch.lookups);
+        let link = f64::from((1_024 + 82) * 8) / 100.0;
+        let slowest = link.max(packet(eswitch.egress_query_ns)).max(packet(eswitch.ingress_query_ns));
+        let mut times: Vec<_> = observation.completions().iter().map(|one| one.completed_ns).collect();
+        times.sort_unstable();
+        let (from, to) = (times.len() / 4, times.len() * 3 / 4);
+        let measured = (times[to] - times[from]).0 as f64 / (f64::from(MESSAGE) * (to - from) as f64);
+        assert!(
+            (measured / slowest - 1.0).abs() < 0.03,
+            "seed {seed}: {measured} ns a packet, {slowest} by the law: {eswitch:?}, {masks} masks"
+        );
+    }
+}
+
+/// A NIC whose look-ups take no time, and a test that offloads nothing.
+#[test]
+fn without_cost_or_table_nothing_changes() {
+    let config = test(Verb::Write, Table::LocalEgress, MASKS);
+    let mut without = config.clone();
+    (without.requester.offload, without.responder.offload) = (None, None);
+    let slow = Eswitch { egress_query_ns: 100, ingress_query_ns: 100, ..Eswitch::default() };
+    assert_eq!(times(&config, Eswitch::default()), times(&without, slow));
+    assert_ne!(times(&config, slow), times(&without, slow));
+}
