@@ -1,6 +1,8 @@
 //! The NIC's own switch: the time of a packet by the masks that it is looked up in, at both hosts and in both directions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
+use std::ops::RangeInclusive;
+
 use corpus::{Load, Mtu, Offload, Placement, Role, TestConfig, Verb};
 use executor::profile::Eswitch;
 use executor::{NicProfile, sim};
@@ -49,6 +51,17 @@ fn test(verb: Verb, table: Table, mask: u32) -> TestConfig {
     config
 }
 
+/// A switch of drawn numbers, whose masks take times in this range, and that looks so many packets up at a time at the most.
+fn drawn(rng: &mut ChaCha8Rng, query: RangeInclusive<u64>, most: u32) -> Eswitch {
+    Eswitch {
+        egress_query_ns: rng.random_range(query.clone()),
+        ingress_query_ns: rng.random_range(query),
+        action_ns: rng.random_range(0..=50),
+        lookups: rng.random_range(1..=most),
+        in_order: rng.random(),
+    }
+}
+
 /// Times of the messages, in ns.
 fn times(config: &TestConfig, eswitch: Eswitch) -> Vec<u64> {
     let nic = NicProfile { eswitch, ..NicProfile::default() };
@@ -63,13 +76,7 @@ fn a_mask_costs_its_query() {
     use Table::{LocalEgress, LocalIngress, RemoteEgress, RemoteIngress};
     for seed in 0..10 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let eswitch = Eswitch {
-            egress_query_ns: rng.random_range(1..=200),
-            ingress_query_ns: rng.random_range(1..=200),
-            action_ns: rng.random_range(0..=50),
-            lookups: rng.random_range(1..=8),
-            in_order: rng.random(),
-        };
+        let eswitch = drawn(&mut rng, 1..=200, 8);
         for verb in [Verb::Write, Verb::Send, Verb::Read] {
             for table in [LocalEgress, LocalIngress, RemoteEgress, RemoteIngress] {
                 let query = match table {
@@ -97,13 +104,7 @@ fn goodput_is_that_of_the_slowest_stage() {
     for seed in 0..20 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let connections = rng.random_range(4..=16);
-        let eswitch = Eswitch {
-            egress_query_ns: rng.random_range(10..=80),
-            ingress_query_ns: rng.random_range(10..=80),
-            action_ns: rng.random_range(0..=50),
-            lookups: rng.random_range(1..=6),
-            in_order: rng.random(),
-        };
+        let eswitch = drawn(&mut rng, 10..=80, 6);
         let mut config = TestConfig::default();
         config.traffic.load = Load::Same { verb: Verb::Write, connections };
         config.traffic.mtu = Mtu::B1024;

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::campaign::{campaign, findings};
+use crate::campaign::{campaign_until, findings};
 use crate::run::folder;
 
 /// Executions after which a campaign is looked at, as most find early what is to be found; the last is that of the table of
@@ -222,16 +222,10 @@ fn finding_of<'a>(summary: &'a Value, case: &Case) -> Option<&'a Value> {
 fn hunt(folder: &Path, case: &Case, seed: u64) -> Value {
     let seed = seed.to_string();
     let nics = ["--requester-nic", "./a.toml", "--responder-nic", "./b.toml"];
-    let mut summary = Value::Null;
-    for (at, executions) in LOOKS.iter().enumerate() {
-        let limits = ["--seed", &seed, "--executions", executions, "--out", "c"];
-        let resume: &[&str] = if at == 0 { &[] } else { &["--resume"] };
-        summary = campaign(folder, &[&[case.target], &nics[..], &limits, resume].concat());
-        if finding_of(&summary, case).is_some_and(|finding| finding["minimized"] == "full") {
-            break;
-        }
-    }
-    summary
+    let args = [&[case.target], &nics[..], &["--seed", &seed, "--out", "c"]].concat();
+    let is_minimised =
+        |summary: &Value| finding_of(summary, case).is_some_and(|finding| finding["minimized"] == "full");
+    campaign_until(folder, &args, &LOOKS, is_minimised)
 }
 
 /// Draws one profile of each quirk with a seed; what is not found or measured wrong.

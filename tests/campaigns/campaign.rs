@@ -19,6 +19,25 @@ pub(crate) fn campaign(folder: &Path, args: &[&str]) -> Value {
     ran.json()
 }
 
+/// Runs a campaign until its summary has what is looked for, or to its end: as most comes early, it is looked at after each of these numbers of
+/// executions. Its summary.
+pub(crate) fn campaign_until(
+    folder: &Path,
+    args: &[&str],
+    looks: &[&str],
+    has_it: impl Fn(&Value) -> bool,
+) -> Value {
+    let mut summary = Value::Null;
+    for (at, executions) in looks.iter().enumerate() {
+        let resume: &[&str] = if at == 0 { &[] } else { &["--resume"] };
+        summary = campaign(folder, &[args, &["--executions", executions], resume].concat());
+        if has_it(&summary) {
+            break;
+        }
+    }
+    summary
+}
+
 /// The findings of a summary.
 pub(crate) fn findings(summary: &Value) -> &[Value] {
     summary["findings"].as_array().unwrap()

@@ -11,7 +11,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::campaign::{campaign, findings};
+use crate::campaign::{campaign_until, findings};
 use crate::run::folder;
 use crate::seeds::seeds;
 
@@ -63,17 +63,8 @@ fn collapse(summary: &Value) -> Option<&Value> {
 /// Runs a campaign until a collapse is found and minimised, or to its end; its summary.
 fn hunt(folder: &Path, seed: u64) -> Value {
     let seed = seed.to_string();
-    let mut summary = Value::Null;
-    for (at, executions) in LOOKS.iter().enumerate() {
-        let args =
-            ["multipath", "--nic", "./nic.toml", "--seed", &seed, "--executions", executions, "--out", "c"];
-        let resume: &[&str] = if at == 0 { &[] } else { &["--resume"] };
-        summary = campaign(folder, &[&args[..], resume].concat());
-        if collapse(&summary).is_some() {
-            break;
-        }
-    }
-    summary
+    let args = ["multipath", "--nic", "./nic.toml", "--seed", &seed, "--out", "c"];
+    campaign_until(folder, &args, &LOOKS, |summary| collapse(summary).is_some())
 }
 
 /// Returns true if a test has less than half of its goodput over the slowest path alone, or comes to no end.

@@ -74,13 +74,10 @@ impl<T> Arrived<T> {
     /// Keeps a packet that is missing and near enough.
     pub(super) fn keep(&mut self, offset: u32, packet: T) {
         let at = (offset - self.base) as usize;
-        if at >= self.slots.len() {
-            self.slots.extend((self.slots.len()..at).map(|_| None));
-            self.slots.push_back(Some(packet));
-            self.kept += 1;
-        } else {
-            self.kept += u32::from(self.slots[at].replace(packet).is_none());
+        if self.slots.len() <= at {
+            self.slots.resize_with(at + 1, || None);
         }
+        self.kept += u32::from(self.slots[at].replace(packet).is_none());
     }
 
     /// The packet at the first missing offset, if it has arrived.
