@@ -15,6 +15,9 @@ const MASKS: u32 = 64;
 /// Packets of a message, where many are sent.
 const MESSAGE: u32 = 16;
 
+/// Time of a message beside the round trip of its packet: the default profile's host posts it and polls for its completion.
+const HOST_NS: f64 = 600.0;
+
 /// Direction of a host's table, by ScalaCN's names: local is the host that posts.
 #[derive(Clone, Copy, Debug)]
 enum Table {
@@ -59,6 +62,7 @@ fn drawn(rng: &mut ChaCha8Rng, query: RangeInclusive<u64>, most: u32) -> Eswitch
         action_ns: rng.random_range(0..=50),
         lookups: rng.random_range(1..=most),
         in_order: rng.random(),
+        ..Eswitch::default()
     }
 }
 
@@ -98,41 +102,84 @@ fn a_mask_costs_its_query() {
     }
 }
 
+/// Writes that keep the link as busy as the NICs can, all of whose packets are looked up in so many masks.
+fn saturating(connections: u32, masks: u32) -> TestConfig {
+    let mut config = TestConfig::default();
+    config.traffic.load = Load::Same { verb: Verb::Write, connections };
+    config.traffic.mtu = Mtu::B1024;
+    config.traffic.message_size = MESSAGE * 1024;
+    (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (200, 8);
+    config.traffic.min_retransmit_timeout = 20;
+    for role in Role::ALL {
+        config.host_mut(role).offload = Some(Offload {
+            flows: 100,
+            egress_masks: masks,
+            ingress_masks: masks,
+            place: Placement::Last,
+            actions: 1,
+        });
+    }
+    config
+}
+
+/// Time of a packet of a test whose packets all have the same size, in ns, while all connections are at work.
+fn packet_ns(config: &TestConfig, eswitch: Eswitch) -> f64 {
+    let mut nic = NicProfile { eswitch, ..NicProfile::default() };
+    nic.receive.buffer_bytes = 1 << 30;
+    let observation = sim::run(config, [nic.clone(), nic]).unwrap();
+    let mut times: Vec<_> = observation.completions().iter().map(|one| one.completed_ns).collect();
+    times.sort_unstable();
+    let (from, to) = (times.len() / 4, times.len() * 3 / 4);
+    (times[to] - times[from]).0 as f64 / (f64::from(MESSAGE) * (to - from) as f64)
+}
+
 /// Packets a second that the look-ups of either host let through: goodput is that of the slowest stage.
 #[test]
 fn goodput_is_that_of_the_slowest_stage() {
     for seed in 0..20 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let connections = rng.random_range(4..=16);
         let eswitch = drawn(&mut rng, 10..=80, 6);
-        let mut config = TestConfig::default();
-        config.traffic.load = Load::Same { verb: Verb::Write, connections };
-        config.traffic.mtu = Mtu::B1024;
-        config.traffic.message_size = MESSAGE * 1024;
-        (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (200, 8);
-        config.traffic.min_retransmit_timeout = 20;
-        let (masks, place) = (rng.random_range(1..=40), Placement::Last);
-        for role in Role::ALL {
-            let place = place.clone();
-            let (egress_masks, ingress_masks) = (masks, masks);
-            config.host_mut(role).offload =
-                Some(Offload { flows: 100, egress_masks, ingress_masks, place, actions: 1 });
-        }
-        let mut nic = NicProfile { eswitch, ..NicProfile::default() };
-        nic.receive.buffer_bytes = 1 << 30;
-        let observation = sim::run(&config, [nic.clone(), nic]).unwrap();
+        let (connections, masks) = (rng.random_range(4..=16), rng.random_range(1..=40));
         let packet =
             |query: u64| (query * u64::from(masks) + eswitch.action_ns) as f64 / f64::from(eswitch.lookups);
         let link = f64::from((1_024 + 82) * 8) / 100.0;
         let slowest = link.max(packet(eswitch.egress_query_ns)).max(packet(eswitch.ingress_query_ns));
-        let mut times: Vec<_> = observation.completions().iter().map(|one| one.completed_ns).collect();
-        times.sort_unstable();
-        let (from, to) = (times.len() / 4, times.len() * 3 / 4);
-        let measured = (times[to] - times[from]).0 as f64 / (f64::from(MESSAGE) * (to - from) as f64);
+        let measured = packet_ns(&saturating(connections, masks), eswitch);
         assert!(
             (measured / slowest - 1.0).abs() < 0.03,
             "seed {seed}: {measured} ns a packet, {slowest} by the law: {eswitch:?}, {masks} masks"
         );
+    }
+}
+
+/// A NIC that bounds its data in flight sends so much in each round trip.
+#[test]
+fn goodput_is_the_data_in_flight_over_a_round_trip() {
+    for seed in 0..20 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (egress_query_ns, ingress_query_ns) = (rng.random_range(10..=80), rng.random_range(10..=80));
+        let (connections, masks, packets) =
+            (rng.random_range(4..=16), rng.random_range(1..=40), rng.random_range(1_u64..=12));
+        // No packet waits for a look-up.
+        let eswitch = Eswitch {
+            egress_query_ns,
+            ingress_query_ns,
+            lookups: 64,
+            in_flight_bytes: packets * 1_024 + rng.random_range(0..1_024),
+            ..Eswitch::default()
+        };
+        let mut one = saturating(1, masks);
+        (one.traffic.message_size, one.traffic.tx_depth) = (1_024, 1);
+        let round_trip = times(&one, eswitch)[1] as f64 - HOST_NS;
+        let link = f64::from((1_024 + 82) * 8) / 100.0;
+        let law = link.max(round_trip / packets as f64);
+        if link * 2.0 < law {
+            let measured = packet_ns(&saturating(connections, masks), eswitch);
+            assert!(
+                (measured / law - 1.0).abs() < 0.03,
+                "seed {seed}: {measured} ns a packet, {law} by the law: {eswitch:?}, {masks} masks, {packets} packets"
+            );
+        }
     }
 }
 

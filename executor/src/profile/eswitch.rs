@@ -16,6 +16,8 @@ pub struct Eswitch {
     pub lookups: u32,
     /// Packets stay in order: one whose look-up ends before that of an earlier one waits for it.
     pub in_order: bool,
+    /// Bytes of Sends and Writes that the NIC sends before they are acknowledged, of all of its QPs; 0 for any number.
+    pub in_flight_bytes: u64,
 }
 
 impl Eswitch {
@@ -28,6 +30,13 @@ impl Eswitch {
 
 impl Default for Eswitch {
     fn default() -> Self {
-        Self { egress_query_ns: 0, ingress_query_ns: 0, action_ns: 0, lookups: 1, in_order: true }
+        Self {
+            egress_query_ns: 0,
+            ingress_query_ns: 0,
+            action_ns: 0,
+            lookups: 1,
+            in_order: true,
+            in_flight_bytes: 0,
+        }
     }
 }

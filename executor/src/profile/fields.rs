@@ -77,6 +77,8 @@ const OWN: &[Field] = &[
     int("eswitch.lookups", 1, 1_024, "packets", "Packets that are looked up at a time, in each direction.")
         .why("more than any pipeline has packets"),
     flag("eswitch.in-order", "A packet whose look-up ends before that of an earlier one waits for it."),
+    int("eswitch.in-flight-bytes", 0, 1 << 30, "bytes", "Payload of Sends and Writes that the NIC has sent and that is not acknowledged, of all of its QPs, which wait for room in turn; each packet has AckReq. 0 for any number.")
+        .why("the buffers of no NIC").conforming(0, 0),
     int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
         .why("beyond any message of a usable test"),
     int("requester.window-packets", 0, 1 << 23, "packets", "Unacknowledged packets of a QP before which the next one waits, with the responses that Reads ask for; the packet that fills the window has AckReq. 0 for any number; rdma_rxe has about 128.")

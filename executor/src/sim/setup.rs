@@ -186,6 +186,7 @@ fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Con
         slow_restart: host.roce.slow_restart,
         selective_repeat: host.roce.loss_recovery == LossRecovery::SelectiveRepeat,
         adaptive: host.roce.adaptive_retrans,
+        bounds_flight: profile.eswitch.in_flight_bytes > 0,
     };
     let qps: Vec<QpSetup> = connections
         .iter()

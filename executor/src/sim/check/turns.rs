@@ -18,11 +18,12 @@ pub(super) fn check(nic: &Nic) {
     let mut waiting = 0;
     for (qp, number) in nic.qps().iter().zip(0..) {
         let held = agenda.expiry(qp.hold).is_some();
+        let lacks_credit = nic.credit().is_some_and(|credit| credit.waits(number));
         let waits = [Half::Requester, Half::Responder].map(|half| transmitter.waits(number, half));
         waiting += waits.into_iter().filter(|waits| *waits).count();
         let [requester, responder] = waits;
         assert!(
-            requester || held || !qp.requester.is_ready(nic.attributes().max_rd_atomic),
+            requester || held || lacks_credit || !qp.requester.is_ready(nic.attributes().max_rd_atomic),
             "no turn for the requester of QP {number}"
         );
         let answers = &qp.responder.answers;

@@ -3,7 +3,7 @@
 
 use corpus::Verb;
 
-use crate::sim::nic::Nic;
+use crate::sim::nic::{Credit, Nic};
 
 /// The requesters of a NIC, as they were after the step before.
 #[derive(Default)]
@@ -16,6 +16,10 @@ impl Window {
     /// Checks the requesters of a NIC.
     pub(super) fn check(&mut self, nic: &Nic) {
         self.last.resize(nic.qps().len(), 0);
+        if let Some((in_flight, most)) = nic.credit().map(Credit::bytes) {
+            let most = most.max(nic.attributes().mtu.into());
+            assert!(in_flight <= most, "{in_flight} bytes in flight of {most}");
+        }
         // A quirk resumes before the oldest one.
         let early = nic.profile().all_quirks().map(|quirks| quirks.resume_offset.min(0)).min().unwrap_or(0);
         let skips = nic.profile().all_quirks().any(|quirks| quirks.psn_skipped_every > 0);

@@ -40,6 +40,8 @@ pub(in crate::sim) struct Attributes {
     pub(in crate::sim) selective_repeat: bool,
     /// True if adaptive retransmission is on.
     pub(in crate::sim) adaptive: bool,
+    /// True if the NIC bounds the data in flight: each packet asks for its ACK, as others may wait for its room.
+    pub(in crate::sim) bounds_flight: bool,
 }
 
 /// Later action of a NIC.

@@ -19,6 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use congestion::{NotificationPoint, Signs};
 pub(super) use context::{Attributes, Half, HostEvent};
 use context::{Context, Job, every_nth};
+pub(super) use eswitch::Credit;
 use eswitch::Eswitch;
 
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
@@ -73,6 +74,8 @@ pub(super) struct Nic {
     reorder: Option<Box<Engine>>,
     /// Its own switch, if the host has offloaded flows; apart likewise.
     pub(super) eswitch: Option<Box<Eswitch>>,
+    /// Data in flight, if its NIC bounds it; apart likewise.
+    credit: Option<Box<Credit>>,
     paths: Paths,
     notification: NotificationPoint,
     agenda: Agenda<Job>,
@@ -101,6 +104,7 @@ impl Nic {
             receive: ReceiveBuffer::new(&profile.receive),
             reorder: Engine::new(&profile.reorder, FLOWS * qps.len()).map(Box::new),
             eswitch: Eswitch::new(&profile.eswitch, offload, qps.len() as u32).map(Box::new),
+            credit: Credit::new(profile.eswitch.in_flight_bytes, qps.len()).map(Box::new),
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),
             quirks: QuirkSets::new(&profile),
@@ -144,6 +148,10 @@ impl Nic {
 
     pub(super) const fn transmitter(&self) -> &Transmitter {
         &self.transmitter
+    }
+
+    pub(super) fn credit(&self) -> Option<&Credit> {
+        self.credit.as_deref()
     }
 
     pub(super) fn qps(&self) -> &[Qp] {
@@ -324,11 +332,26 @@ impl Nic {
         access.is_some()
     }
 
-    /// The reorder engine has the bitmaps that a QP has now.
+    /// The reorder engine has the bitmaps that a QP has now, and the data in flight is what it has sent.
     #[inline]
     fn settle(&mut self, qp: u32) {
         if let Some(engine) = &mut self.reorder {
             Self::settle_in(engine, &self.qps[qp as usize], qp);
+        }
+        if self.credit.is_some() {
+            self.settle_credit(qp);
+        }
+    }
+
+    /// What is acknowledged of a QP, or was sent by one that has ended, makes room for the data of others.
+    fn settle_credit(&mut self, qp: u32) {
+        let Some(credit) = &mut self.credit else { return };
+        let requester = &self.qps[qp as usize].requester;
+        let before = if requester.failed { u32::MAX } else { requester.recovery.oldest() };
+        credit.acknowledged(qp, before);
+        for _ in 0..credit.room(self.attributes.mtu) {
+            let Some(next) = credit.next_waiting() else { return };
+            self.transmitter.enqueue(next, Half::Requester);
         }
     }
 

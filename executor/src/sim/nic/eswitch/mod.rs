@@ -1,6 +1,7 @@
 //! The NIC's own switch: each packet is looked up in the flow table that the host has offloaded, before it goes on the cable and after
 //! it has come from there (ScalaCN §4.1 and §4.2).
 
+mod credit;
 mod lookups;
 
 use corpus::Offload;
@@ -8,6 +9,7 @@ use dumper::Nanos;
 
 use crate::profile::Eswitch as Profile;
 use crate::sim::packet::Packet;
+pub(in crate::sim) use credit::Credit;
 use lookups::Lookups;
 
 /// The switch of a NIC.

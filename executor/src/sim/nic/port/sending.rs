@@ -18,7 +18,7 @@ impl Nic {
             return Some(self.sent(cnp));
         }
         while let Some((qp, half)) = self.transmitter.next_turn(now) {
-            if self.is_held(qp, half, now) {
+            if self.is_held(qp, half, now) || self.lacks_credit(qp, half) {
                 self.transmitter.turn_taken(qp, half, false, false);
                 continue;
             }
@@ -41,6 +41,7 @@ impl Nic {
             };
             self.transmitter.turn_taken(qp, half, packet.is_some(), more);
             if let Some(packet) = packet {
+                self.take_credit(&packet, half);
                 let packet = self.sent(packet);
                 self.transmitter.sent(qp, packet.cable_len(), now);
                 let reaction = self.qps[qp as usize].reaction.as_mut();
@@ -48,6 +49,10 @@ impl Nic {
                     reaction.on_data(now, packet.cable_len());
                 }
                 return Some(packet);
+            }
+            if let Some(next) = self.credit.as_mut().and_then(|credit| credit.next_waiting()) {
+                // The turn is for one that waits for room.
+                self.transmitter.enqueue(next, Half::Requester);
             }
         }
         None
@@ -73,6 +78,25 @@ impl Nic {
         let Some(until) = reaction.holds_until(now).filter(|_| is_data) else { return false };
         self.agenda.set(&mut end.hold, until, Job::HoldOver(qp));
         true
+    }
+
+    /// Returns true if the next packet of a QP is data that the NIC has no room to keep; the QP then waits for it. What is sent again has
+    /// its room.
+    #[inline]
+    fn lacks_credit(&mut self, qp: u32, half: Half) -> bool {
+        let Some(credit) = &mut self.credit else { return false };
+        let requester = &self.qps[qp as usize].requester;
+        half == Half::Requester && requester.sends_new_data_next() && credit.holds(qp, self.attributes.mtu)
+    }
+
+    /// A packet is kept until it is acknowledged, if it is data that was not sent before.
+    #[inline]
+    fn take_credit(&mut self, packet: &Packet, half: Half) {
+        let Some(credit) = &mut self.credit else { return };
+        if half == Half::Requester && packet.opcode.class().is_data() {
+            let sent = self.qps[packet.qp as usize].requester.recovery.sent();
+            credit.sent(packet.qp, sent, packet.payload.into());
+        }
     }
 
     /// Queues a CNP to the other end of a QP.

@@ -65,6 +65,7 @@ impl Setup {
             slow_restart: true,
             selective_repeat: false,
             adaptive: false,
+            bounds_flight: false,
         };
         Self { profile, attributes, classes: vec![0; qps], ets: None, message_size: 4 * MTU }
     }

@@ -216,6 +216,12 @@ impl Requester {
         again.as_ref().or(self.work.get(self.at)).is_some_and(|next| next.verb != Verb::Read)
     }
 
+    /// Returns true if the next packet, if there is one, is of a Send or Write and was never sent.
+    pub(in crate::sim::nic) fn sends_new_data_next(&self) -> bool {
+        let is_new = self.recovery.next_again().is_none() && self.recovery.cursor() >= self.recovery.sent();
+        is_new && self.work.get(self.at).is_some_and(|next| next.verb != Verb::Read)
+    }
+
     /// The next packet.
     pub(in crate::sim::nic) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
         if !self.is_ready(cx.attributes.max_rd_atomic) {
@@ -293,7 +299,8 @@ impl Requester {
         let every = cx.profile.requester.ack_req_every;
         // The next one may have to wait for this one's ACK.
         let fills = (offset + 1).saturating_sub(self.recovery.oldest()) >= self.window;
-        let asks = last || fills || (every > 0 && (index + 1).is_multiple_of(every));
+        let asks =
+            last || fills || cx.attributes.bounds_flight || (every > 0 && (index + 1).is_multiple_of(every));
         let psn = self.first_psn.add(offset);
         let address = self.memory.address(request.message);
         let reth = RethRepr {
