@@ -34,6 +34,8 @@ pub struct Capabilities {
     pub paths: bool,
     /// True if its links have priority flow control (`pfc` of `[network]`).
     pub pfc: bool,
+    /// True if its hosts can change their flow tables during a test (`[[control]]`).
+    pub control: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,
     /// Most connections of a test.
@@ -176,6 +178,7 @@ impl Capabilities {
             repeat: true,
             paths: true,
             pfc: true,
+            control: true,
             mtus: Mtu::ALL.into(),
             max_connections: fields::NUM_CONNECTIONS.max as u32,
             max_bytes: u64::MAX,
@@ -214,6 +217,9 @@ impl Capabilities {
         }
         if !self.paths && !config.network.paths.is_empty() {
             beyond(&mut check, "network.path", "paths", "none: remove [[network.path]]");
+        }
+        if !self.control && !config.control.is_empty() {
+            beyond(&mut check, "control", "operations on flow tables", "none: remove them");
         }
         if !self.pfc && config.network.pfc {
             beyond(&mut check, "network.pfc", "priority flow control", "none: remove it");
@@ -361,6 +367,7 @@ mod tests {
             repeat: false,
             paths: false,
             pfc: false,
+            control: false,
             mtus: [Mtu::B1024].into(),
             max_connections: 4,
             max_bytes: 1 << 20,

@@ -4,10 +4,10 @@
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
-    Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Files, Form, HeaderField, Host, IterMode, Load,
-    LossDirection, LossEffect, LossModel, LossRecovery, Mtu, Network, Offload, PacketKinds, Path, Physical,
-    Placement, Progression, Repeat, RepeatMatch, RoceParameters, SetField, Spray, SprayPackets, Target,
-    TestConfig, Traffic, TrafficClass, TrafficField, Verb,
+    Action, Cidr, ConnectionSet, Control, ControlPacket, Ets, Event, Files, Form, HeaderField, Host,
+    IterMode, Load, LossDirection, LossEffect, LossModel, LossRecovery, Mtu, Network, Offload, Operation,
+    PacketKinds, Path, Physical, Placement, Progression, Repeat, RepeatMatch, RoceParameters, Role, SetField,
+    Spray, SprayPackets, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
     fields::{self, IntField},
 };
 
@@ -34,11 +34,14 @@ pub fn complete_configs() -> BoxedStrategy<TestConfig> {
     let values: Vec<_> = later.iter().copied().map(value).collect();
     let networked = configs().prop_flat_map(|config| {
         let connections = config.traffic.load.connections();
-        let tables = (offload(connections), offload(connections));
+        let tables = (offload(connections), offload(connections), controls());
         (Just(config), network(connections), tables)
     });
     let complete = (networked, values).prop_map(move |((mut config, network, tables), values)| {
-        (config.requester.offload, config.responder.offload) = tables;
+        (config.requester.offload, config.responder.offload, config.control) = tables;
+        if !config.is_valid() {
+            config.control.clear();
+        }
         config.network = network;
         if !config.is_valid() {
             config.network = Network::default();
@@ -155,7 +158,7 @@ fn host(number: u8, v6: bool, connections: u32) -> impl Strategy<Value = Host> {
 
 fn address(host: u8, last: u8, v6: bool) -> Cidr {
     let text = if v6 { format!("fd00::{host}:{last:x}/64") } else { format!("10.0.{host}.{last}/16") };
-    text.parse().unwrap_or(crate::config::default_address(crate::config::Role::Requester))
+    text.parse().unwrap_or(crate::config::default_address(Role::Requester))
 }
 
 fn physical() -> impl Strategy<Value = Physical> {
@@ -205,9 +208,12 @@ fn classes(connections: u32) -> impl Strategy<Value = (Option<TrafficClass>, Opt
 /// Any flow table with an entry for each of so many connections, or none.
 fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
     let place = (0..4_u8, vec(1..=4_u32, connections as usize));
-    let table = (0..=1_000_u32, 1..=4_u32, 1..=4_u32, place, 0..=8_u32);
+    let path = (0..=8_u32, any::<bool>());
+    let host =
+        (within(&fields::VIRTUAL_FUNCTIONS), within(&fields::MAX_IDLE_MS), within(&fields::REVALIDATE_MS));
+    let table = (0..=1_000_u32, 1..=4_u32, 1..=4_u32, place, path, host);
     option::weighted(0.3, table).prop_map(move |table| {
-        let (more, egress_masks, ingress_masks, (place, mut masks), actions) = table?;
+        let (more, egress_masks, ingress_masks, (place, mut masks), (actions, vxlan), host) = table?;
         masks.iter_mut().for_each(|mask| *mask = (*mask).min(egress_masks.max(ingress_masks)));
         let place = match place {
             0 => Placement::Spread,
@@ -215,7 +221,30 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
             2 => Placement::Last,
             _ => Placement::Masks(masks),
         };
-        Some(Offload { flows: connections.max(4) + more, egress_masks, ingress_masks, place, actions })
+        let (virtual_functions, max_idle_ms, revalidate_ms) = host;
+        Some(Offload {
+            flows: connections + 4 + more,
+            egress_masks,
+            ingress_masks,
+            place,
+            actions,
+            vxlan,
+            virtual_functions: virtual_functions as u32,
+            max_idle_ms: max_idle_ms as u32,
+            revalidate_ms: revalidate_ms as u32,
+        })
+    })
+}
+
+/// Any operations on flow tables; some contradict the test.
+fn controls() -> impl Strategy<Value = Vec<Control>> {
+    let operation = (select(Operation::NAMES), 1..=8_u32);
+    let control = (0..=1_000_u32, select(Role::ALL.to_vec()), operation);
+    vec(control, 0..=3).prop_map(|controls| {
+        let control = |(at_ms, host, ((_, operation), number)): (u32, Role, ((&str, Operation), u32))| {
+            Control { at_ms, host, operation: operation.with_number(number) }
+        };
+        controls.into_iter().map(control).collect()
     })
 }
 

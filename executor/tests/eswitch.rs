@@ -48,7 +48,7 @@ fn test(verb: Verb, table: Table, mask: u32) -> TestConfig {
             egress_masks: egress,
             ingress_masks: ingress,
             place: Placement::Masks(vec![if is_here { mask } else { 1 }]),
-            actions: 1,
+            ..Offload::default()
         });
     }
     config
@@ -116,7 +116,7 @@ fn saturating(connections: u32, masks: u32) -> TestConfig {
             egress_masks: masks,
             ingress_masks: masks,
             place: Placement::Last,
-            actions: 1,
+            ..Offload::default()
         });
     }
     config

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::{Check, plural};
-use crate::config::{Cidr, Ets, Host, Offload, Placement, Role, TestConfig, TrafficClass, fields};
+use super::{Check, offload, plural};
+use crate::config::{Cidr, Ets, Host, Role, TestConfig, TrafficClass, fields};
 
 /// Classes of IEEE 802.1Q.
 const CLASSES: usize = fields::TRAFFIC_CLASS.max as usize + 1;
@@ -23,7 +23,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             ets_rules(ets, host.traffic_class.as_ref(), name, check);
         }
         if let Some(offload) = &host.offload {
-            offload_rules(offload, config.traffic.load.connections(), name, check);
+            offload::check(offload, config.traffic.load.connections(), name, check);
         }
     }
     pair(&config.requester, &config.responder, check);
@@ -141,49 +141,6 @@ fn traffic_class(classes: &TrafficClass, connections: u32, role: &str, check: &m
                 check.fail(&path, message, help, &["traffic.num-connections", "traffic.rdma-verb"]);
             }
         }
-    }
-}
-
-fn offload_rules(offload: &Offload, connections: u32, role: &str, check: &mut Check) {
-    let Offload { flows, egress_masks, ingress_masks, place, actions } = offload;
-    let path = format!("{role}.offload");
-    let flows_path = format!("{path}.flows");
-    check.bounds(&flows_path, *flows, &fields::OFFLOAD_FLOWS);
-    check.bounds(format_args!("{path}.actions"), *actions, &fields::OFFLOAD_ACTIONS);
-    for (masks, field) in [(egress_masks, &fields::EGRESS_MASKS), (ingress_masks, &fields::INGRESS_MASKS)] {
-        let path = format!("{path}.{}", field.key);
-        check.bounds(&path, *masks, field);
-        if masks > flows {
-            let message = format!("is {masks}, for {}", plural((*flows).into(), "flow"));
-            check.fail(
-                &path,
-                message,
-                "a mask has at least one entry: ask for more flows, or fewer masks",
-                &[&flows_path],
-            );
-        }
-    }
-    if connections > *flows {
-        let message = format!("is {flows}, for {}", plural(connections.into(), "connection"));
-        let help = "each connection has an entry: ask for as many flows at least";
-        check.fail(&flows_path, message, help, &["traffic.num-connections"]);
-    }
-    let Placement::Masks(list) = place else { return };
-    let path = format!("{path}.place");
-    if list.len() as u64 != u64::from(connections) {
-        let message = format!(
-            "lists {} for {}",
-            plural(list.len() as u64, "mask"),
-            plural(connections.into(), "connection")
-        );
-        let help = "list one mask for each connection, or write \"spread\", \"first\" or \"last\"";
-        check.fail(&path, message, help, &["traffic.num-connections"]);
-    }
-    let most = *egress_masks.max(ingress_masks);
-    if let Some((index, mask)) = list.iter().enumerate().find(|(_, mask)| **mask == 0 || **mask > most) {
-        let message =
-            format!("is {mask}, and neither direction has more than {}", plural(most.into(), "mask"));
-        check.fail(format_args!("{path}[{}]", index + 1), message, format!("allowed: 1 to {most}"), &[]);
     }
 }
 

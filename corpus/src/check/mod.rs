@@ -1,9 +1,11 @@
 //! Rules that a valid configuration keeps. They work on the plain data, so that files and mutants are held to
 //! the same rules; the reader of a file adds positions to the paths.
 
+mod control;
 mod events;
 mod hosts;
 mod network;
+mod offload;
 mod overlap;
 mod traffic;
 
@@ -43,6 +45,7 @@ impl TestConfig {
         traffic::check(self, &mut check);
         network::check(self, &mut check);
         events::check(self, &mut check);
+        control::check(self, &mut check);
         check.violations
     }
 

@@ -56,6 +56,9 @@ pub const MAX_PAUSES_NS: u64 = 60_000_000_000;
 /// progressions), so this is far more than a test needs, and comparing all pairs stays cheap.
 pub const MAX_EVENTS: usize = 4096;
 
+/// Most operations on flow tables of a test.
+pub const MAX_CONTROLS: usize = 1024;
+
 /// Upper bound on addresses per host: one per connection of the largest test would be absurd;
 /// NIC GID tables hold 256 entries at most.
 pub const MAX_ADDRESSES: usize = 256;
@@ -157,6 +160,18 @@ int_fields! {
     PLACE = "place", 1, 4_096, 1, "", "masks count from 1";
     /// Actions on each packet.
     OFFLOAD_ACTIONS = "actions", 0, 8, 1, "", "more than any rule of a container network has";
+    /// Virtual functions of a NIC.
+    VIRTUAL_FUNCTIONS = "virtual-functions", 1, 256, 1, "", "the most that NICs of today have on a port";
+    /// Time without packets after which an entry is deleted.
+    MAX_IDLE_MS = "max-idle-ms", 1, 600_000, 10_000, "ms", "10 s is the default of Open vSwitch (`max-idle`); ten minutes are beyond a usable test";
+    /// Time from one look at the entries to the next.
+    REVALIDATE_MS = "revalidate-ms", 1, 60_000, 500, "ms", "500 ms is the default of Open vSwitch (`max-revalidator`)";
+    /// Time of an operation on a flow table.
+    CONTROL_AT_MS = "at-ms", 0, 3_600_000, 0, "ms", "an hour is beyond a usable test";
+    /// Flows, masks or connections of an operation.
+    CONTROL_COUNT = "count", 1, 65_536, 1, "", "as many as a table can have";
+    /// Virtual function of an operation.
+    CONTROL_VF = "virtual-function", 1, 256, 1, "", "functions count from 1";
     /// Switch port of a host (physical testbeds).
     SWITCH_PORT = "switch-port", 0, 65_535, 0, "", "P4 targets number ports in at most 16 bits";
     /// Port of the RDMA device (physical testbeds).

@@ -1,5 +1,6 @@
 //! The genome: the configuration of one test.
 
+mod control;
 mod event;
 pub mod fields;
 mod host;
@@ -12,6 +13,7 @@ mod set_field;
 mod traffic;
 mod words;
 
+pub use control::{Control, Operation};
 pub use event::{
     Action, ConnectionSet, ControlPacket, Copies, Event, LAST_OCCURRENCE, Operand, Points, Progression,
     Target,
@@ -44,6 +46,8 @@ pub struct TestConfig {
     pub network: Network,
     /// Events that the injector causes.
     pub events: Vec<Event>,
+    /// Operations on the hosts' flow tables.
+    pub control: Vec<Control>,
 }
 
 impl Default for TestConfig {
@@ -54,6 +58,7 @@ impl Default for TestConfig {
             traffic: Traffic::default(),
             network: Network::default(),
             events: Vec::new(),
+            control: Vec::new(),
         }
     }
 }

@@ -17,12 +17,45 @@ pub struct Offload {
     pub place: Placement,
     /// Actions on each packet.
     pub actions: u32,
+    /// True if packets go through a VXLAN tunnel, which is one more action on each, and a context of the NIC for each flow.
+    pub vxlan: bool,
+    /// Virtual functions that the connections are on, in turn.
+    pub virtual_functions: u32,
+    /// Time without packets after which the host deletes the entry of a connection, in ms (`max-idle` of Open vSwitch).
+    pub max_idle_ms: u32,
+    /// Time from one look of the host at its entries to the next, in ms.
+    pub revalidate_ms: u32,
+}
+
+impl Offload {
+    /// The virtual function of a connection (relative QPN, from 1), from 1.
+    #[must_use]
+    pub const fn function_of(&self, qpn: u32) -> u32 {
+        let functions = if self.virtual_functions == 0 { 1 } else { self.virtual_functions };
+        (qpn - 1) % functions + 1
+    }
+
+    /// Actions on each packet, with encapsulation.
+    #[must_use]
+    pub const fn all_actions(&self) -> u32 {
+        self.actions + self.vxlan as u32
+    }
 }
 
 impl Default for Offload {
     /// One entry with one mask.
     fn default() -> Self {
-        Self { flows: 1, egress_masks: 1, ingress_masks: 1, place: Placement::Spread, actions: 1 }
+        Self {
+            flows: 1,
+            egress_masks: 1,
+            ingress_masks: 1,
+            place: Placement::Spread,
+            actions: 1,
+            vxlan: false,
+            virtual_functions: 1,
+            max_idle_ms: 10_000,
+            revalidate_ms: 500,
+        }
     }
 }
 

@@ -47,6 +47,10 @@ fn read_offload(mut section: Section<'_>, r: &mut Reader<'_>) -> Offload {
         ingress_masks: section.int(r, &fields::INGRESS_MASKS),
         place: place(&mut section, r),
         actions: section.int(r, &fields::OFFLOAD_ACTIONS),
+        vxlan: section.bool(r, "vxlan", false),
+        virtual_functions: section.int(r, &fields::VIRTUAL_FUNCTIONS),
+        max_idle_ms: section.int(r, &fields::MAX_IDLE_MS),
+        revalidate_ms: section.int(r, &fields::REVALIDATE_MS),
     };
     section.finish(r, &HOMES);
     offload

@@ -1,5 +1,6 @@
 //! Our own file format: TOML in and out. `docs/test-config.md` is its description for users.
 
+mod control;
 mod event;
 mod host;
 mod network;
@@ -65,4 +66,5 @@ const OTHER_HOMES: &[(&str, &str)] = &[
     ("psn", "[[event]]"),
     ("qpn", "[[event]]"),
     ("iter", "[[event]]"),
+    ("do", "[[control]]"),
 ];

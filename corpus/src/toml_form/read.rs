@@ -1,6 +1,6 @@
 //! The whole file.
 
-use super::{HOMES, event, host, network, traffic};
+use super::{HOMES, control, event, host, network, traffic};
 use crate::{
     config::{Event, Role, TestConfig, fields},
     error::ConfigErrors,
@@ -35,6 +35,9 @@ fn read(mut root: Section<'_>, r: &mut Reader<'_>) -> TestConfig {
     }
     if let Some(node) = root.node(r, "event") {
         config.events = events(node, r);
+    }
+    if let Some(node) = root.node(r, "control") {
+        config.control = control::read(node, r);
     }
     root.finish(r, &HOMES);
     config

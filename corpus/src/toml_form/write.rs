@@ -3,8 +3,9 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Copies, Event, Files, Form, Host, Load, LossRecovery, NamedPlacement, Network,
-    Path, Placement, Repeat, Role, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
+    Action, ConnectionSet, Control, Copies, Event, Files, Form, Host, Load, LossRecovery, NamedPlacement,
+    Network, Operation, Path, Placement, Repeat, Role, SetField, Target, TestConfig, Traffic, TrafficClass,
+    TrafficField, fields,
 };
 
 impl TestConfig {
@@ -24,6 +25,9 @@ impl TestConfig {
         }
         for one in &self.events {
             event(&mut out, one);
+        }
+        for one in &self.control {
+            control(&mut out, one);
         }
         out.0
     }
@@ -121,6 +125,10 @@ fn host(out: &mut Out, name: &str, host: &Host) {
             Placement::Last => out.text("place", NamedPlacement::Last.name()),
         }
         out.field("actions", offload.actions);
+        out.field("vxlan", offload.vxlan);
+        out.field("virtual-functions", offload.virtual_functions);
+        out.field("max-idle-ms", offload.max_idle_ms);
+        out.field("revalidate-ms", offload.revalidate_ms);
     }
     out.header(&format!("[{name}.roce-parameters]"));
     out.field("dcqcn-rp-enable", host.roce.dcqcn_rp_enable);
@@ -187,6 +195,18 @@ fn network(out: &mut Out, network: &Network) {
             out.field(number.field.key, (number.get)(path));
         }
     }
+}
+
+fn control(out: &mut Out, control: &Control) {
+    out.header("[[control]]");
+    out.field(fields::CONTROL_AT_MS.key, control.at_ms);
+    out.text("host", control.host.name());
+    out.text("do", control.operation.name());
+    let field = match control.operation {
+        Operation::UnbindVf(_) => &fields::CONTROL_VF,
+        _ => &fields::CONTROL_COUNT,
+    };
+    out.field(field.key, control.operation.number());
 }
 
 fn connections(out: &mut Out, key: &str, set: &ConnectionSet) {

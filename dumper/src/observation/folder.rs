@@ -8,6 +8,7 @@
 //! RESULT/<i>/rdma-result/completions.yml                      ours: completion of each message
 //! RESULT/<i>/rdma-result/deliveries.yml                       ours: data found in memory for each message
 //! RESULT/<i>/rdma-result/{requester,responder}_kernel.log     ours: kernel log of the host, in dmesg's form
+//! RESULT/<i>/rdma-result/{requester,responder}_offload.jsonl  ours: what happened to the flow table of the host
 //! RESULT/<i>/rdma-result/clock.yml                            ours: `emulated` for times of an emulated host
 //! ```
 //!
@@ -27,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use write::{WriteFolderError, write, write_with_capture};
 
-use super::{HostCounters, LogLine, Observation, SwitchCounters, log};
+use super::{ControlRecord, HostCounters, LogLine, Observation, SwitchCounters, control, log};
 use crate::Psn;
 use crate::capture::{self, Progress, ReadError, ReadOptions};
 use crate::connection::{Connection, Endpoint};
@@ -62,6 +63,11 @@ const STOPPED: &str = "rdma-result/stopped_after_ns.yml";
 /// The kernel log of a host.
 fn log_of(role: &str) -> String {
     format!("rdma-result/{role}_kernel.log")
+}
+
+/// What happened to the flow table of a host.
+fn control_of(role: &str) -> String {
+    format!("rdma-result/{role}_offload.jsonl")
 }
 
 /// The counters of a host, at the start or the finish.
@@ -185,6 +191,8 @@ pub fn read(
         stopped_after: yaml(&root.join(STOPPED))?,
         requester_log: kernel_log(&root.join(log_of("requester")))?,
         responder_log: kernel_log(&root.join(log_of("responder")))?,
+        requester_control: control_log(&root.join(control_of("requester")))?,
+        responder_control: control_log(&root.join(control_of("responder")))?,
         coverage: Default::default(),
     };
     Ok(Folder { observation, traced: captured.traced, captures, missing })
@@ -247,6 +255,11 @@ fn yaml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
 fn kernel_log(path: &Path) -> Result<Vec<LogLine>, FolderError> {
     let text = text_of(path)?.unwrap_or_default();
     log::read(&text).map_err(|reason| FolderError::Content { path: path.into(), reason })
+}
+
+fn control_log(path: &Path) -> Result<Vec<ControlRecord>, FolderError> {
+    let text = text_of(path)?.unwrap_or_default();
+    control::read(&text).map_err(|reason| FolderError::Content { path: path.into(), reason })
 }
 
 /// The text of a file; `None` if the file is missing.

@@ -1,5 +1,6 @@
 //! Results of one test: the trace, both hosts' counters, the switch's, completions (Lumina Table 1).
 
+mod control;
 mod counters;
 mod coverage;
 pub mod folder;
@@ -9,6 +10,7 @@ mod whole;
 
 use serde::{Deserialize, Serialize};
 
+pub use control::{ControlEvent, ControlRecord};
 pub use counters::{Counters, HostCounters, SwitchCounters};
 pub use coverage::Coverage;
 pub use log::{LogLine, MAX_LINE_BYTES};
@@ -107,6 +109,10 @@ pub struct Observation {
     pub requester_log: Vec<LogLine>,
     /// Lines that the kernel of the responder's host logged during the test, where they were read.
     pub responder_log: Vec<LogLine>,
+    /// What happened to the flow table of the requester's host, where it is known.
+    pub requester_control: Vec<ControlRecord>,
+    /// What happened to the flow table of the responder's host, where it is known.
+    pub responder_control: Vec<ControlRecord>,
     /// Code that ran in the kernels of the requester's and the responder's host, where they count it. Files do not have it.
     pub coverage: [Coverage; 2],
 }

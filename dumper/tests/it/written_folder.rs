@@ -126,7 +126,7 @@ fn observations() -> impl Strategy<Value = Observation> {
         any::<(bool, u64)>(),
         option::of(completions()),
         option::of(deliveries()),
-        (clock(), option::of(any::<u64>().prop_map(Nanos)), log(), log()),
+        (clock(), option::of(any::<u64>().prop_map(Nanos)), log(), log(), control(), control()),
     )
         .prop_map(
             |(
@@ -136,7 +136,7 @@ fn observations() -> impl Strategy<Value = Observation> {
                 (counted, split),
                 completions,
                 deliveries,
-                (clock, stopped_after, requester_log, responder_log),
+                (clock, stopped_after, requester_log, responder_log, requester_control, responder_control),
             )| {
                 let connections: Vec<_> = ends
                     .into_iter()
@@ -157,10 +157,36 @@ fn observations() -> impl Strategy<Value = Observation> {
                     stopped_after,
                     requester_log,
                     responder_log,
+                    requester_control,
+                    responder_control,
                     coverage: Default::default(),
                 }
             },
         )
+}
+
+fn control() -> impl Strategy<Value = Vec<ControlRecord>> {
+    use ControlEvent::{
+        EntryCreated, EntryDeleted, EntryRefused, FlowOffloaded, LinkDown, LinkUp, SoftwareForwarded,
+        Stalled, VfUnbound,
+    };
+    let event = select(vec![
+        FlowOffloaded,
+        EntryCreated,
+        EntryRefused,
+        EntryDeleted,
+        SoftwareForwarded,
+        VfUnbound,
+        LinkDown,
+        LinkUp,
+        Stalled,
+    ]);
+    let times = any::<[u64; 3]>().prop_map(|times| times.map(Nanos));
+    let record =
+        (event, option::of(any::<u32>()), times).prop_map(|(event, of, [at_ns, waited_ns, took_ns])| {
+            ControlRecord { at_ns, event, of, waited_ns, took_ns }
+        });
+    vec(record, 0..4)
 }
 
 fn read(path: &Path) -> Observation {

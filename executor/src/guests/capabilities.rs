@@ -16,6 +16,7 @@ pub(crate) fn of_rxe() -> Capabilities {
     all.control_packets.retain(|packet| *packet != ControlPacket::Cnp);
     Capabilities {
         pfc: false,
+        control: false,
         max_connections: MAX_CONNECTIONS,
         max_addresses: ADDRESSES.into(),
         // It has neither DCQCN nor traffic classes, and no vendor's parameters.

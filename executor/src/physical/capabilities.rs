@@ -27,6 +27,7 @@ const SETTINGS: [(&str, RoceSetting); 5] = [
 pub fn capabilities() -> Capabilities {
     Capabilities {
         pfc: false,
+        control: false,
         swaps_nics: false,
         deterministic: false,
         max_connections: MAX_CONNECTIONS,

@@ -3,14 +3,20 @@
 
 use super::conditions::{MAX_CONDITIONAL, conditional_fields};
 use super::field::{
-    ACCESS, FAMILIES, Field, Kind, LATENCY, MAX_COUNT, MAX_LATENCY, RATES, VERBS, bounds, factor, flag, int,
-    latency, nack_latency,
+    ACCESS, FAMILIES, Field, Kind, LATENCY, MAX_COUNT, MAX_LATENCY, RATES, VERBS, bounds, factor, fault,
+    flag, int, latency, nack_latency,
 };
 use super::quirks::QUIRKS;
 
 /// Most bytes of a part of a reorder engine, and why.
 const MAX_BYTES: i64 = 1 << 30;
 const MEMORY: &str = "no NIC has a gibibyte";
+
+/// Why a table may have so many entries and masks.
+const TABLES: &str = "beyond any test, which has 65,536 flows at the most";
+
+/// Why an operation of the host's software may take so long.
+const SOFTWARE: &str = "a second is beyond any software";
 
 /// Source of the bounds of a look-up.
 const QUERY: &str = "ScalaCN, table 3: 36 to 74 ns; a thousandfold beyond";
@@ -78,7 +84,36 @@ const OWN: &[Field] = &[
         .why("more than any pipeline has packets"),
     flag("eswitch.in-order", "A packet whose look-up ends before that of an earlier one waits for it."),
     int("eswitch.in-flight-bytes", 0, 1 << 30, "bytes", "Payload of Sends and Writes that the NIC has sent and that is not acknowledged, of all of its QPs, which wait for room in turn; each packet has AckReq. 0 for any number.")
-        .why("the buffers of no NIC").conforming(0, 0),
+        .why("the buffers of no NIC")
+        .conforming(0, 0),
+    int("eswitch.table-entries", 0, 1 << 24, "entries", "Entries of a table, beyond which a further one is opened. It stays when its entries are deleted, as do its masks. 0 for one table with any number.")
+        .why(TABLES)
+        .conforming(0, 0),
+    Field::new("eswitch.chain", Kind::Choice(&["front", "back"], &["front", "back"]), "", "Place of a further table: before all others, whose packets are then looked up in it first, or behind them."),
+    int("eswitch.masks", 0, 65_536, "masks", "Masks in each direction, of all tables; 0 for any number. An entry with one more cannot be created.").why(TABLES).conforming(0, 0),
+    int("eswitch.software-ns", 0, 1_000_000_000, "ns", "A packet without an entry, in the host's software, after all masks were looked through in vain.")
+        .why(SOFTWARE)
+        .conforming(0, 100),
+    int("eswitch.software-gbps", 0, 800, "Gbps", "Rate of the host's software, which forwards one packet after another; 0 for any.").why("the fastest Ethernet").conforming(0, 0),
+    int("eswitch.counter-refresh-per-s", 0, 1_000_000, "counters", "Counters of entries that the host reads in a second, those of all entries in turn: it sees packets of a flow with the next reading of its counter. 0 if it always knows all.")
+        .why("ScalaCN, table 1: some 720, as entries in use are deleted after 10 s beyond 7 thousand of them")
+        .conforming(0, 0),
+    int("eswitch.counter-jitter-percent", 0, 1_000, "%", "Most that a reading is late, of the time between two.").why("beyond ten times, hardly a counter is read").conforming(0, 1_000),
+    int("eswitch.insert-ns", 0, 1_000_000_000, "ns", "The NIC creates an entry.").why(SOFTWARE).conforming(0, 100),
+    int("eswitch.delete-ns", 0, 1_000_000_000, "ns", "The NIC deletes an entry.").why(SOFTWARE).conforming(0, 100),
+    int("eswitch.delete-per-entry-ns", 0, 1_000_000, "ns", "More of that for each entry that there is. Operations are done one after another.")
+        .why("ScalaCN, table 1: deletion takes 9 times as long")
+        .conforming(0, 0),
+    int("eswitch.operations-per-s", 0, 1_000_000, "operations", "Operations that the NIC does in a second at the most; 0 for any number.")
+        .why("ScalaCN, table 1: a thousand")
+        .conforming(0, 0),
+    int("eswitch.operation-timeout-ms", 0, 600_000, "ms", "Longest that an operation waits before `on-timeout`; 0 for any time.").why("ten minutes are beyond a usable test").conforming(0, 0),
+    Field::new("eswitch.on-timeout", Kind::Choice(&["wait", "stagnate"], &["wait", "stagnate"]), "", "The host's software then: it waits on, or stops, so that no operation is begun any more (ScalaCN, table 1, S2)."),
+    Field::new("eswitch.on-failure", Kind::Choice(&["software", "crash"], &["software", "crash"]), "", "The host, where an entry cannot be created: it forwards the flow in software, or its kernel crashes (S3)."),
+    int("eswitch.contexts", 0, 65_536, "flows", "Flows that can go through a VXLAN tunnel; 0 for any number.").why("ScalaCN, table 1: 10 thousand on BF-3").conforming(0, 0),
+    Field::new("eswitch.on-exhausted", Kind::Choice(&["software", "unresponsive"], &["software", "unresponsive"]), "", "The NIC, where a flow needs one more context: it refuses the entry, or answers nothing any more (S8)."),
+    fault("eswitch.unbind-race", "The link goes down if a virtual function is unbound while its packets or operations are outstanding (S7)."),
+    int("eswitch.link-down-ms", 0, 3_600_000, "ms", "Time until the link comes up again; 0 if it stays down.").why("an hour is beyond a usable test").conforming(0, 3_600_000),
     int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
         .why("beyond any message of a usable test"),
     int("requester.window-packets", 0, 1 << 23, "packets", "Unacknowledged packets of a QP before which the next one waits, with the responses that Reads ask for; the packet that fills the window has AckReq. 0 for any number; rdma_rxe has about 128.")

@@ -22,7 +22,7 @@ pub use conditions::{ConditionalQuirk, When, conditional_fields};
 pub(crate) use counters::{Family, read_families};
 pub use counters::{FamilyCounters, family_counters};
 pub use drawn::{MAX_CONDITIONS, drawn};
-pub use eswitch::Eswitch;
+pub use eswitch::{Chain, Eswitch, OnExhausted, OnFailure, OnTimeout};
 pub use field::{Bounds, FAMILIES, Field, Kind};
 pub use fields::FIELDS;
 pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, is_shipped, load, load_with_base};

@@ -4,12 +4,16 @@ use dumper::Nanos;
 use dumper::wire::{Class, Opcode};
 
 use super::network::{HostId, Network, Pause};
-use super::nic::{Nic, Stat};
+use super::nic::{Input, Nic, Stat};
+use super::ovs::Ovs;
 use super::packet::Packet;
+use super::traffic::TrafficGenerators;
 
 /// A host of the network.
 pub(super) struct Host {
     pub(super) nic: Nic,
+    /// Its software for the NIC's flow table, if the NIC has one that makes a difference; apart, as few tests have it.
+    pub(super) ovs: Option<Box<Ovs>>,
     /// Time at which the cable can take the next packet, in ps.
     cable_free: u64,
     /// Time at which the transmit pipeline has room for it.
@@ -32,7 +36,7 @@ pub(super) struct Sent {
 
 impl Host {
     /// A host that has sent nothing.
-    pub(super) fn new(nic: Nic) -> Self {
+    pub(super) fn new(nic: Nic, ovs: Option<Ovs>) -> Self {
         let profile = nic.profile();
         // Look-ups go on while a packet is on the cable: one more waits for it than are looked up at a time.
         let waiting = if nic.eswitch.is_some() { 1 + u64::from(profile.eswitch.lookups) } else { 0 };
@@ -41,6 +45,7 @@ impl Host {
         let pipeline_ps = ahead * 8_000 / u64::from(profile.link.rate_gbps);
         Self {
             nic,
+            ovs: ovs.map(Box::new),
             cable_free: 0,
             room: Nanos::ZERO,
             scheduler_free: Nanos::ZERO,
@@ -49,10 +54,52 @@ impl Host {
         }
     }
 
+    /// Returns true if nothing passes its port.
+    #[inline]
+    fn is_cut_off(&self) -> bool {
+        self.ovs.as_ref().is_some_and(|ovs| ovs.is_cut_off())
+    }
+
+    /// Time at which its NIC has something to do.
+    #[inline]
+    pub(super) fn next_timeout(&self) -> Option<Nanos> {
+        if self.ovs.as_ref().is_some_and(|ovs| ovs.is_gone()) { None } else { self.nic.poll_timeout() }
+    }
+
+    /// Time of the next action of its software for the flow table.
+    #[inline]
+    pub(super) fn next_control(&self) -> Option<Nanos> {
+        self.ovs.as_ref().and_then(|ovs| ovs.next_at())
+    }
+
+    /// Its software for the flow table does what is due.
+    pub(super) fn control(&mut self, now: Nanos, generators: &mut TrafficGenerators) {
+        if let (Some(ovs), Some(eswitch)) = (&mut self.ovs, &mut self.nic.eswitch) {
+            ovs.handle(now, eswitch, generators);
+        }
+    }
+
+    /// Its software for the flow table sees what its NIC has done.
+    #[inline]
+    pub(super) fn look(&mut self, now: Nanos, generators: &TrafficGenerators) {
+        if let (Some(ovs), Some(eswitch)) = (&mut self.ovs, &mut self.nic.eswitch) {
+            ovs.look(now, eswitch, generators);
+        }
+    }
+
+    /// Its NIC takes an input; of a host that is cut off, no packets.
+    #[inline]
+    pub(super) fn handle(&mut self, now: Nanos, input: Input) {
+        let is_lost = matches!(input, Input::Packet(_)) && self.is_cut_off();
+        if !is_lost {
+            self.nic.handle(now, input);
+        }
+    }
+
     /// Time at which [`Host::transmit`] may have a packet.
     #[inline]
     pub(super) fn next_transmit(&self, now: Nanos) -> Option<Nanos> {
-        if self.is_paused {
+        if self.is_paused || self.is_cut_off() {
             return None;
         }
         let scheduled = self.next_scheduled(now);

@@ -9,6 +9,7 @@ mod counters;
 mod host;
 mod network;
 mod nic;
+mod ovs;
 mod packet;
 mod random;
 mod setup;

@@ -8,12 +8,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::host::Host;
 use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
-use super::nic::{Attributes, Dummies, Nic, QpSetup};
+use super::nic::{Attributes, Dummies, Eswitch as Switch, Nic, QpSetup};
+use super::ovs::Ovs;
 use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
 use super::world::{World, most_packets};
 use crate::TestbedError;
-use crate::profile::NicProfile;
+use crate::profile::{Eswitch, NicProfile};
 
 /// Ports of the switch: the hosts', and two dumpers of equal weight.
 const HOST_PORTS: [u32; 2] = [1, 2];
@@ -57,7 +58,10 @@ pub(super) fn world(
         let edge = Edge::new(profile.link, profile.receive.latency_ns);
         links.push(Link::new(edge, pfc, stream(traffic.seed, &format!("link/{place}"))));
         software.push(Software::new(profile.host, stream(traffic.seed, &format!("software/{place}"))));
-        hosts.push(Host::new(nic_of(config, role, profile, &connections)));
+        let eswitch = profile.eswitch;
+        let mut nic = nic_of(config, role, profile, &connections);
+        let ovs = nic.eswitch.as_mut().map(|switch| ovs_of(config, role, eswitch, switch));
+        hosts.push(Host::new(nic, ovs));
     }
     let routes = Routes::new(
         hosts.len(),
@@ -170,6 +174,14 @@ fn routes_of(connection: &Connection, number: u32, traffic: &Traffic) -> [Route;
     })
 }
 
+/// The software of a host for its NIC's flow table.
+fn ovs_of(config: &TestConfig, at: Role, profile: Eswitch, eswitch: &mut Switch) -> Ovs {
+    let offload = config.host(at).offload.clone().unwrap_or_default();
+    let controls = config.control.iter().copied().filter(|control| control.host == at).collect();
+    let rng = stream(config.traffic.seed, &format!("ovs/{}", HostId::of(at).index()));
+    Ovs::new(profile, &offload, controls, config.traffic.load.connections(), rng, eswitch)
+}
+
 fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Connection]) -> Nic {
     let (traffic, host) = (&config.traffic, config.host(at));
     let attributes = Attributes {
@@ -215,13 +227,14 @@ fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Con
             }
         })
         .collect();
+    let operates = config.control.iter().any(|control| control.host == at);
     let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, at)).0);
     let peer_addresses = if traffic.multi_gid { config.host(at.peer()).ip_list.len() } else { 1 };
     let rng = stream(traffic.seed, &format!("nic/{}", HostId::of(at).index()));
     Nic::new(
         profile,
         attributes,
-        (host.ets.as_ref(), host.offload.as_ref()),
+        (host.ets.as_ref(), host.offload.as_ref(), operates),
         first_qpn,
         peer_addresses,
         &qps,

@@ -76,6 +76,8 @@ struct Progress {
     /// Runs until the dummies behind it are due.
     idle: Timer,
     failed: bool,
+    /// True once it posts no more.
+    stopped: bool,
     /// True while it waits for its turn to post.
     waits: bool,
 }
@@ -160,6 +162,16 @@ impl TrafficGenerators {
                 Some((self.host(Role::Responder, connection), Input::PostReceive { qp: connection }))
             }
         }
+    }
+
+    /// A connection posts no more.
+    pub(super) fn stop(&mut self, connection: u32) {
+        self.connections[connection as usize].stopped = true;
+    }
+
+    /// Returns true if a message of a connection was posted, and has not completed.
+    pub(super) fn has_outstanding(&self, connection: u32) -> bool {
+        !self.connections[connection as usize].outstanding.is_empty()
     }
 
     /// Handles an event of a NIC.
@@ -248,6 +260,7 @@ impl TrafficGenerators {
     fn may_post(&self, connection: u32) -> bool {
         let progress = &self.connections[connection as usize];
         !progress.failed
+            && !progress.stopped
             && progress.posted < self.released(connection)
             && progress.outstanding.len() + (progress.pausing as usize) < self.traffic.tx_depth as usize
     }

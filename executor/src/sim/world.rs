@@ -52,6 +52,7 @@ enum Step {
     Entry(HostId),
     Later,
     Arrival(HostId),
+    Control(HostId),
     Timeout(HostId),
     Transmit(HostId),
 }
@@ -109,10 +110,23 @@ impl World {
             let id = HostId::at(at);
             consider(link.next_entry(), Step::Entry(id));
             consider(link.next_arrival(), Step::Arrival(id));
-            consider(host.nic.poll_timeout(), Step::Timeout(id));
+            consider(host.next_timeout(), Step::Timeout(id));
             consider(host.next_transmit(self.now), Step::Transmit(id));
         }
-        next
+        if self.hosts.iter().any(|host| host.ovs.is_some()) { self.with_control(next) } else { next }
+    }
+
+    /// The same with the software of hosts for flow tables, which looks at them without end: a test ends before.
+    #[cold]
+    fn with_control(&self, next: Option<(Nanos, Step)>) -> Option<(Nanos, Step)> {
+        let has_work = |host: &Host| host.ovs.as_ref().is_some_and(|ovs| ovs.has_work(&self.generators));
+        if next.is_none() && !self.hosts.iter().any(has_work) {
+            return None;
+        }
+        let controls = self.hosts.iter().enumerate();
+        let controls =
+            controls.filter_map(|(at, host)| Some((host.next_control()?, Step::Control(HostId::at(at)))));
+        next.into_iter().chain(controls).min()
     }
 
     /// Takes a step; returns the host that it touched, and the packet that this host has sent.
@@ -121,7 +135,7 @@ impl World {
         let (now, mut sent) = (self.now, None);
         let touched = match step {
             Step::Software => self.generators.handle_later(now).map(|(host, input)| {
-                self.hosts[host.index()].nic.handle(now, input);
+                self.hosts[host.index()].handle(now, input);
                 host
             }),
             Step::Entry(from) => {
@@ -133,9 +147,13 @@ impl World {
                 pause.host
             }),
             Step::Arrival(to) => self.network.take_arrival(to).map(|packet| {
-                self.hosts[to.index()].nic.handle(now, Input::Packet(packet));
+                self.hosts[to.index()].handle(now, Input::Packet(packet));
                 to
             }),
+            Step::Control(host) => {
+                self.hosts[host.index()].control(now, &mut self.generators);
+                Some(host)
+            }
             Step::Timeout(host) => {
                 self.hosts[host.index()].nic.handle_timeout(now);
                 Some(host)
@@ -147,6 +165,7 @@ impl World {
         };
         if let Some(host) = touched {
             self.pass_events(host);
+            self.hosts[host.index()].look(now, &self.generators);
             if self.network.has_flow_control() {
                 self.hosts[host.index()].control_flow(host, now, &mut self.network);
             }
@@ -167,7 +186,13 @@ impl World {
     }
 
     /// Observation of the test.
-    pub(super) fn finish(self, config: &TestConfig, connections: Vec<dumper::Connection>) -> Observation {
+    pub(super) fn finish(mut self, config: &TestConfig, connections: Vec<dumper::Connection>) -> Observation {
+        let mut logs = |host: HostId| {
+            let ovs = self.hosts[host.index()].ovs.take();
+            ovs.map(|ovs| ovs.into_logs()).unwrap_or_default()
+        };
+        let (requester_control, requester_log) = logs(HostId::REQUESTER);
+        let (responder_control, responder_log) = logs(HostId::RESPONDER);
         let nic = |host: HostId| &self.hosts[host.index()].nic;
         let (requester, responder) = (nic(HostId::REQUESTER), nic(HostId::RESPONDER));
         let host = |nic: &Nic| counters::of(nic.stats(), nic.profile(), config.network.pfc);
@@ -183,7 +208,10 @@ impl World {
             switch: Some(switch),
             completions: Some(completions),
             deliveries: Some(deliveries),
-            // Simulated hosts have no kernel that could log.
+            requester_control,
+            responder_control,
+            requester_log,
+            responder_log,
             ..Observation::default()
         }
     }

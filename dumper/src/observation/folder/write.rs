@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     CAPTURES, CLOCK, COMPLETIONS, CONNECTIONS, DELIVERIES, MessageSnapshot, PortCounters, STATE, STOPPED,
-    StateSnapshot, counters_of, log_of,
+    StateSnapshot, control_of, counters_of, log_of,
 };
 use crate::capture::{self, CaptureFormat, WriteError};
 use crate::connection::{Connection, Endpoint};
@@ -114,6 +114,15 @@ pub fn write_with_capture(
                 .map_err(|source| WriteFolderError::Io { path, source })?;
         }
     }
+    for (role, records) in
+        [("requester", &observation.requester_control), ("responder", &observation.responder_control)]
+    {
+        if !records.is_empty() {
+            let path = path.join(control_of(role));
+            write_whole(&path, |out| records.iter().try_for_each(|record| json_line(out, record)))
+                .map_err(|source| WriteFolderError::Io { path, source })?;
+        }
+    }
     let path = path.join(CAPTURES).join(name);
     let (trace, connections) = (&observation.trace, &observation.connections);
     write_whole(&path, |out| capture::write(trace, connections, format, snap_len, out))
@@ -126,6 +135,11 @@ fn yaml(path: &Path, value: &impl Serialize) -> Result<(), WriteFolderError> {
         out.write_all(text.as_bytes())
     })
     .map_err(|source| WriteFolderError::Io { path: path.into(), source })
+}
+
+fn json_line(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
 }
 
 fn snapshots_of(observation: &Observation) -> Result<Vec<MessageSnapshot>, WriteFolderError> {

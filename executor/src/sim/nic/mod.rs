@@ -19,8 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use congestion::{NotificationPoint, Signs};
 pub(super) use context::{Attributes, Half, HostEvent};
 use context::{Context, Job, every_nth};
-pub(super) use eswitch::Credit;
-use eswitch::Eswitch;
+pub(super) use eswitch::{Credit, Eswitch, Refusal};
 
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 use quirks::{Activity, QuirkSets};
@@ -90,7 +89,7 @@ impl Nic {
     pub(super) fn new(
         profile: NicProfile,
         attributes: Attributes,
-        (ets, offload): (Option<&corpus::Ets>, Option<&corpus::Offload>),
+        (ets, offload, operates): (Option<&corpus::Ets>, Option<&corpus::Offload>, bool),
         first_qpn: u32,
         peer_addresses: usize,
         qps: &[QpSetup],
@@ -103,7 +102,7 @@ impl Nic {
             notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
             receive: ReceiveBuffer::new(&profile.receive),
             reorder: Engine::new(&profile.reorder, FLOWS * qps.len()).map(Box::new),
-            eswitch: Eswitch::new(&profile.eswitch, offload, qps.len() as u32).map(Box::new),
+            eswitch: Eswitch::new(&profile.eswitch, offload, operates, qps.len() as u32).map(Box::new),
             credit: Credit::new(profile.eswitch.in_flight_bytes, qps.len()).map(Box::new),
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),

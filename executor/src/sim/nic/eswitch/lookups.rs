@@ -39,16 +39,20 @@ impl<P> Lookups<P> {
         self.free.peek().map_or(Nanos::ZERO, |Reverse(at)| *at)
     }
 
-    /// A packet is looked up for a time, from now on or once those before it leave room.
-    pub(super) fn begin(&mut self, packet: P, takes: Nanos, now: Nanos) {
-        let Some(mut first) = self.free.peek_mut() else { return };
+    /// A packet is looked up for a time, from now on or once those before it leave room, and goes on at a time at the earliest; returns
+    /// the time at which it does.
+    pub(super) fn begin(&mut self, packet: P, takes: Nanos, earliest: Nanos, now: Nanos) -> Nanos {
+        let Some(mut first) = self.free.peek_mut() else { return now };
         let ends = first.0.max(now) + takes;
         first.0 = ends;
         drop(first);
         let done = if self.in_order { ends.max(self.last) } else { ends };
         self.last = self.last.max(done);
+        // One that waits for something else holds nobody up.
+        let done = done.max(earliest);
         self.done.note(done, packet);
         self.packets += 1;
+        done
     }
 
     /// Number of packets that are looked up or wait for it.
@@ -79,7 +83,7 @@ mod tests {
     fn ends(lookups: u32, in_order: bool, arrivals: &[(u64, u64)]) -> Vec<(u64, usize)> {
         let mut all = Lookups::new(&Eswitch { lookups, in_order, ..Eswitch::default() });
         for (number, (at, takes)) in arrivals.iter().enumerate() {
-            all.begin(number, Nanos(*takes), Nanos(*at));
+            all.begin(number, Nanos(*takes), Nanos::ZERO, Nanos(*at));
         }
         let mut ended = Vec::new();
         while let Some(at) = all.next_at() {

@@ -3,6 +3,9 @@
 
 mod credit;
 mod lookups;
+mod tables;
+
+use std::collections::VecDeque;
 
 use corpus::Offload;
 use dumper::Nanos;
@@ -11,49 +14,172 @@ use crate::profile::Eswitch as Profile;
 use crate::sim::packet::Packet;
 pub(in crate::sim) use credit::Credit;
 use lookups::Lookups;
+use tables::{EGRESS, Entry, INGRESS, Tables};
 
 /// The switch of a NIC.
 #[derive(Debug)]
 pub(in crate::sim) struct Eswitch {
-    /// Time of the look-up of a packet of each QP.
-    qps: Vec<Costs>,
+    profile: Profile,
+    /// Time of the actions on a packet.
+    actions: Nanos,
+    tunnels: bool,
+    tables: Tables,
+    /// Entries by flow, from 0; the first are those of the QPs.
+    entries: Vec<Option<Entry>>,
+    /// By QP.
+    qps: Vec<Flow>,
+    /// True once entries have changed, so that the costs of packets are due anew.
+    changed: bool,
     /// Of a packet that no entry matches: all masks are looked through.
-    others: Costs,
+    others: [Nanos; 2],
     egress: Lookups<Packet>,
     ingress: Lookups<Packet>,
+    /// Time at which the host's software can forward the next packet, in ps.
+    software_free: u64,
+    /// QPs whose packets had no entry since the host last looked.
+    upcalls: VecDeque<u32>,
 }
 
-/// Time of a look-up in each direction.
-#[derive(Clone, Copy, Debug)]
-struct Costs {
-    egress: Nanos,
-    ingress: Nanos,
+/// The packets of a QP.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    /// Time of a look-up in each direction.
+    costs: [Nanos; 2],
+    has_entry: bool,
+    /// True once the host knows that it has none.
+    called: bool,
+    /// Time of the last packet.
+    last: Nanos,
+    /// End of the last look-up in each direction, which the next one does not overtake.
+    done: [Nanos; 2],
+}
+
+/// An entry that the NIC does not create.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::sim) enum Refusal {
+    /// There are as many masks as it can have.
+    Masks,
+    /// There is no context for one more tunnel.
+    Contexts,
 }
 
 impl Eswitch {
-    /// The switch of a profile with a host's flow table, for so many QPs; none if its look-ups take no time.
-    pub(in crate::sim::nic) fn new(profile: &Profile, offload: Option<&Offload>, qps: u32) -> Option<Self> {
-        let offload = offload.filter(|_| profile.takes_time())?;
-        let actions = profile.action_ns * u64::from(offload.actions);
-        let costs = |egress: u32, ingress: u32| Costs {
-            egress: Nanos(profile.egress_query_ns * u64::from(egress) + actions),
-            ingress: Nanos(profile.ingress_query_ns * u64::from(ingress) + actions),
-        };
-        let (egress, ingress) = (offload.egress_masks, offload.ingress_masks);
-        let of_qp = |qpn| {
-            let mask = |masks| offload.place.mask_of(qpn, qps, masks);
-            costs(mask(egress), mask(ingress))
-        };
+    /// The switch of a profile with a host's flow table, before it has an entry, for so many QPs; none if a table makes no difference, and
+    /// the host never operates on it.
+    pub(in crate::sim::nic) fn new(
+        profile: &Profile,
+        offload: Option<&Offload>,
+        operates: bool,
+        qps: u32,
+    ) -> Option<Self> {
+        let offload = offload.filter(|_| profile.is_on() || operates)?;
         Some(Self {
-            qps: (1..=qps).map(of_qp).collect(),
-            others: costs(egress, ingress),
+            profile: *profile,
+            actions: Nanos(profile.action_ns * u64::from(offload.all_actions())),
+            tunnels: offload.vxlan,
+            tables: Tables::new(profile),
+            entries: Vec::new(),
+            qps: (0..qps).map(|_| Flow::default()).collect(),
+            changed: true,
+            others: [Nanos::ZERO; 2],
             egress: Lookups::new(profile),
             ingress: Lookups::new(profile),
+            software_free: 0,
+            upcalls: VecDeque::new(),
         })
     }
 
-    fn costs(&self, qp: u32) -> Costs {
-        self.qps.get(qp as usize).copied().unwrap_or(self.others)
+    /// Creates the entry of a flow, with its mask in each direction.
+    pub(in crate::sim) fn insert(&mut self, flow: u32, masks: [u32; 2]) -> Result<(), Refusal> {
+        let contexts = self.profile.contexts;
+        if self.tunnels && contexts > 0 && self.tables.entries() >= contexts {
+            return Err(Refusal::Contexts);
+        }
+        let entry = self.tables.insert(masks).ok_or(Refusal::Masks)?;
+        let flow = flow as usize;
+        if self.entries.len() <= flow {
+            self.entries.resize(flow + 1, None);
+        }
+        self.entries[flow] = Some(entry);
+        self.changed = true;
+        Ok(())
+    }
+
+    /// Deletes the entry of a flow, if it has one.
+    pub(in crate::sim) fn delete(&mut self, flow: u32) {
+        if let Some(entry) = self.entries.get_mut(flow as usize).and_then(Option::take) {
+            self.tables.delete(entry);
+            self.changed = true;
+        }
+    }
+
+    /// Number of entries.
+    pub(in crate::sim) const fn entries(&self) -> u32 {
+        self.tables.entries()
+    }
+
+    /// Time of the last packet of a QP.
+    pub(in crate::sim) fn last_packet(&self, qp: u32) -> Nanos {
+        self.qps[qp as usize].last
+    }
+
+    /// A QP of whose packets one had no entry, once for all of them since it had one.
+    pub(in crate::sim) fn take_upcall(&mut self) -> Option<u32> {
+        self.upcalls.pop_front()
+    }
+
+    /// The costs of all packets by the entries that there are.
+    #[cold]
+    fn settle(&mut self) {
+        self.changed = false;
+        self.tables.settle();
+        let query = [self.profile.egress_query_ns, self.profile.ingress_query_ns];
+        let cost = |direction: usize, masks: u32| Nanos(query[direction] * u64::from(masks) + self.actions.0);
+        self.others = [EGRESS, INGRESS].map(|direction| cost(direction, self.tables.masks(direction)));
+        for (flow, number) in self.qps.iter_mut().zip(0..) {
+            let entry = self.entries.get(number).copied().flatten();
+            flow.has_entry = entry.is_some();
+            flow.called &= !flow.has_entry;
+            flow.costs = entry.map_or(self.others, |entry| {
+                [EGRESS, INGRESS].map(|direction| cost(direction, self.tables.searched(entry, direction)))
+            });
+        }
+    }
+
+    /// The time of a look-up, and the earliest time at which the packet goes on.
+    #[inline]
+    fn look_up(&mut self, qp: u32, direction: usize, packet: &Packet, now: Nanos) -> (Nanos, Nanos) {
+        if self.changed {
+            self.settle();
+        }
+        let Some(flow) = self.qps.get_mut(qp as usize) else { return (self.others[direction], now) };
+        flow.last = now;
+        let (takes, earliest) = (flow.costs[direction], flow.done[direction]);
+        if flow.has_entry {
+            return (takes, earliest);
+        }
+        if !flow.called {
+            flow.called = true;
+            self.upcalls.push_back(qp);
+        }
+        (takes, earliest.max(self.in_software(packet, now + takes)))
+    }
+
+    /// The host's software forwards a packet, one after another; returns the time at which it has.
+    #[cold]
+    fn in_software(&mut self, packet: &Packet, now: Nanos) -> Nanos {
+        let bits_ps = match self.profile.software_gbps {
+            0 => 0,
+            rate => u64::from(packet.frame_len) * 8_000 / u64::from(rate),
+        };
+        self.software_free = self.software_free.max(now.0 * 1_000) + bits_ps;
+        Nanos(self.software_free.div_ceil(1_000) + self.profile.software_ns)
+    }
+
+    fn note_done(&mut self, qp: u32, direction: usize, done: Nanos) {
+        if let Some(flow) = self.qps.get_mut(qp as usize) {
+            flow.done[direction] = done;
+        }
     }
 
     /// Time from which on another packet can be taken out of the queues of QPs.
@@ -64,8 +190,9 @@ impl Eswitch {
 
     /// A packet of a QP leaves its queue.
     pub(in crate::sim) fn leaves(&mut self, packet: Packet, now: Nanos) {
-        let takes = self.costs(packet.qp).egress;
-        self.egress.begin(packet, takes, now);
+        let (takes, earliest) = self.look_up(packet.qp, EGRESS, &packet, now);
+        let done = self.egress.begin(packet, takes, earliest, now);
+        self.note_done(packet.qp, EGRESS, done);
     }
 
     /// Number of packets that have left their queue, and are not on the cable yet.
@@ -86,8 +213,9 @@ impl Eswitch {
 
     /// A packet for a QP comes from the cable.
     pub(in crate::sim::nic) fn arrives(&mut self, packet: Packet, qp: u32, now: Nanos) {
-        let takes = self.costs(qp).ingress;
-        self.ingress.begin(packet, takes, now);
+        let (takes, earliest) = self.look_up(qp, INGRESS, &packet, now);
+        let done = self.ingress.begin(packet, takes, earliest, now);
+        self.note_done(qp, INGRESS, done);
     }
 
     /// Time at which the next packet is to go on to the transport.

@@ -103,7 +103,8 @@ impl Setup {
         };
         let qps: Vec<QpSetup> = self.classes.iter().zip(0..).map(setup).collect();
         let (profile, rng) = (self.profile.clone(), stream(0, "nic"));
-        let nic = Nic::new(profile, self.attributes, (self.ets.as_ref(), None), FIRST_QPN, 1, &qps, rng);
+        let nic =
+            Nic::new(profile, self.attributes, (self.ets.as_ref(), None, false), FIRST_QPN, 1, &qps, rng);
         Alone { nic, now: Nanos::ZERO, posted: 0 }
     }
 }
