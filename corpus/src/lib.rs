@@ -32,6 +32,7 @@ mod intake;
 mod load;
 pub mod lumina;
 mod mitigation;
+mod offloading;
 mod packets;
 mod reordering;
 mod source;

@@ -197,7 +197,7 @@ fn losses() {
     loop {
         let (kept, losses) = runtime.block_on(pool.counted()).unwrap();
         let Losses { no_room, ring, .. } = losses[0].1;
-        if kept + no_room + ring == SENT.into() {
+        if kept + no_room + ring == u64::from(SENT) {
             assert!(ring > 0);
             break;
         }

@@ -12,6 +12,7 @@ mod causes;
 mod cnp;
 mod counters;
 mod data;
+pub mod flow_table;
 pub mod go_back_n;
 mod host_log;
 mod known;

@@ -1,6 +1,7 @@
 //! The tables of all machines, for reports, docs and tests.
 
 use crate::analyzers::Analyzer;
+use crate::flow_table::tables::entry;
 use crate::go_back_n::tables::{answers, requester, responder};
 use crate::machines::MOST_TRANSITIONS;
 use crate::machines::table::{Next, describe, diagram};
@@ -20,12 +21,14 @@ pub enum Machine {
     Sender,
     /// Selective repeat: a request at the responder.
     Receiver,
+    /// The entry of a flow.
+    Entry,
 }
 
 impl Machine {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Requester, Self::Responder, Self::Answers, Self::Sender, Self::Receiver];
+    pub const ALL: [Self; 6] =
+        [Self::Requester, Self::Responder, Self::Answers, Self::Sender, Self::Receiver, Self::Entry];
 
     /// Name in reports.
     #[must_use]
@@ -36,6 +39,7 @@ impl Machine {
             Self::Answers => "responder of Reads",
             Self::Sender => "request at the requester, selective repeat",
             Self::Receiver => "request at the responder, selective repeat",
+            Self::Entry => "entry of a flow table",
         }
     }
 
@@ -45,11 +49,12 @@ impl Machine {
         match self {
             Self::Requester | Self::Responder | Self::Answers => Analyzer::GoBackN,
             Self::Sender | Self::Receiver => Analyzer::SelectiveRepeat,
+            Self::Entry => Analyzer::FlowTable,
         }
     }
 }
 
-const _: () = assert!(receiver::END <= MOST_TRANSITIONS, "each transition has a number");
+const _: () = assert!(entry::END <= MOST_TRANSITIONS, "each transition has a number");
 
 /// A transition of the tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,6 +77,7 @@ macro_rules! for_each_machine {
         $act!(Machine::Answers, answers, "Responder: how it answers Reads and atomics");
         $act!(Machine::Sender, sender, "Requester with selective repeat: one PSN");
         $act!(Machine::Receiver, receiver, "Responder with selective repeat: one PSN");
+        $act!(Machine::Entry, entry, "Entry of a flow table");
     };
 }
 

@@ -221,3 +221,21 @@ pub const SLOWER_THAN_ADDED_PERCENT: u64 = 150;
 /// A requester that has not reacted to a NAK by the time it ended, has ended for another reason than its timer, if that had so many
 /// times as long to run as the slowest reaction without copies took, and as the slowest reaction that is not called slow takes.
 pub const REACTS_WITHIN: u64 = 4;
+
+/// A connection is slow whose median message takes so many times as long as those of the others: bursts of a fair scheduler reach 2.
+pub const SLOW_FLOW_TIMES: u64 = 3;
+
+/// Messages of a connection, or of a part of a test, whose times say something.
+pub const FEWEST_MESSAGES: usize = 10;
+
+/// Flows of a table from which on a test is compared with one of fewer flows.
+pub const FEWEST_FLOWS: u32 = 16;
+
+/// Goodput falls off below so many percent of that with fewer flows: the least that was published are 13 % (ScalaCN figure 6).
+pub const CLIFF_GOODPUT_PERCENT: f64 = 87.0;
+
+/// Messages fall off that take more than so many percent of the time with fewer flows (ScalaCN figure 6: 27 to 34 %).
+pub const CLIFF_LATENCY_PERCENT: f64 = 127.0;
+
+/// An operation is slow that takes so many times as long as on a small table; ScalaCN (table 1) has 9.
+pub const SLOW_OPERATION_TIMES: f64 = 3.0;

@@ -1,7 +1,5 @@
 //! Rules on flow tables.
 
-use std::collections::BTreeSet;
-
 use super::{Check, plural};
 use crate::config::{Offload, Placement, fields};
 
@@ -19,14 +17,12 @@ pub(super) fn check(offload: &Offload, connections: u32, role: &str, check: &mut
     let directions =
         [(offload.egress_masks, &fields::EGRESS_MASKS), (offload.ingress_masks, &fields::INGRESS_MASKS)];
     for (masks, field) in directions {
-        let of_connections: BTreeSet<u32> =
-            (1..=connections).map(|qpn| offload.place.mask_of(qpn, connections, masks)).collect();
-        let others = masks.saturating_sub(of_connections.len() as u32);
+        let others = offload.masks_of_others(masks, connections);
         if others > flows - connections {
             let message = format!(
                 "is {masks}, for {}, {connections} of them of connections, with {}",
                 plural(flows.into(), "flow"),
-                plural(of_connections.len() as u64, "mask"),
+                plural((masks - others).into(), "mask"),
             );
             let help = "a mask has at least one entry: ask for more flows, or fewer masks";
             check.fail(

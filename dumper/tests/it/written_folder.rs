@@ -10,7 +10,7 @@ use dumper::capture::{self, CaptureFormat, ReadOptions};
 use dumper::integrity::Verdict::{Fail, Pass};
 use dumper::integrity::{self, Verdict};
 use dumper::observation::folder::{self, WriteFolderError};
-use dumper::observation::{Completion, CompletionStatus, Delivery};
+use dumper::observation::{Completion, CompletionStatus, ControlEvent, ControlRecord, Delivery};
 use dumper::trace::Origin;
 use dumper::wire::Opcode;
 use dumper::{

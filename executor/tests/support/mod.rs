@@ -19,7 +19,10 @@ pub(crate) fn assess(config: &TestConfig, nics: &[NicProfile; 2], observation: &
             Reference::WithoutEvents
             | Reference::WithoutEts
             | Reference::WithoutMitigation
-            | Reference::OnePath => [requester, responder],
+            | Reference::OnePath
+            | Reference::FewerFlows
+            | Reference::FewestFlows
+            | Reference::WithoutRemoval => [requester, responder],
             Reference::RequesterWithItself => [requester.clone(), requester],
             Reference::ResponderWithItself => [responder.clone(), responder],
         };

@@ -51,6 +51,8 @@ pub(super) struct Judging<'a> {
     pub(super) stuck: Stuck,
     pub(super) counters: [Option<CounterReport>; 2],
     pub(super) host_crashed: bool,
+    /// True if the link of a host went down.
+    pub(super) cut_off: bool,
 }
 
 impl<'a> Judging<'a> {
@@ -116,6 +118,7 @@ impl<'a> Judging<'a> {
             stuck: Stuck::default(),
             counters: [None, None],
             host_crashed: false,
+            cut_off: false,
         }
     }
 

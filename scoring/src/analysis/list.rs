@@ -10,6 +10,7 @@ use crate::analyzers::Analyzer;
 use crate::anomaly::{Anomalies, Role, Who};
 use crate::counters;
 use crate::data;
+use crate::flow_table;
 use crate::go_back_n::{ConnectionTracker, Stuck};
 use crate::host_log;
 use crate::known::Host;
@@ -85,6 +86,20 @@ pub(super) const ANALYZERS: &[Entry] = &[
         leaves: None,
         ends: |judging| {
             data::judge(judging.observation, judging.config, &mut judging.findings.anomalies);
+        },
+    },
+    Entry {
+        analyzer: Analyzer::FlowTable,
+        enters: None,
+        leaves: None,
+        ends: |judging| {
+            let findings = &mut judging.findings;
+            judging.cut_off = flow_table::judge(
+                judging.observation,
+                judging.config,
+                &mut findings.transitions,
+                &mut findings.anomalies,
+            );
         },
     },
     Entry { analyzer: Analyzer::HostLog, enters: None, leaves: None, ends: host_log_ends },
@@ -254,12 +269,14 @@ fn messages_end(judging: &mut Judging<'_>) {
     judging.findings.anomalies = anomalies;
 }
 
-/// Nothing else is judged of a test whose host crashed.
+/// Nothing else is judged of a test whose host crashed, or was cut off.
 fn host_log_ends(judging: &mut Judging<'_>) {
     let mut of_hosts = Anomalies::default();
-    judging.host_crashed = host_log::judge(judging.observation, &mut of_hosts);
+    judging.host_crashed = host_log::judge(judging.observation, &mut of_hosts) || judging.cut_off;
     let anomalies = &mut judging.findings.anomalies;
     if judging.host_crashed {
+        let of_links = anomalies.kept().iter().filter(|anomaly| anomaly.rule == Rule::LinkGoesDown);
+        of_links.cloned().for_each(|anomaly| of_hosts.push(anomaly));
         *anomalies = of_hosts;
     } else {
         of_hosts.kept().iter().cloned().for_each(|anomaly| anomalies.push(anomaly));

@@ -118,7 +118,7 @@ pub struct Analysis {
     pub message_times: Vec<MessageTime>,
     /// Anomalies.
     pub anomalies: Anomalies,
-    /// True if a host's kernel crashed: then nothing else is judged.
+    /// True if a host's kernel crashed, or its link went down: then nothing else is judged.
     pub host_crashed: bool,
     /// Thresholds of the observation's times.
     pub(crate) times: Times,

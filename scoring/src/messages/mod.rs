@@ -129,7 +129,12 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     for (connection, ends) in (1..).zip(&observation.connections) {
         let Completed { count, failed } = turns.of_connection(connection);
         let missing = traffic.num_msgs_per_qp.saturating_sub(count);
-        if missing > 0 && !failed && !turns.waits(connection) && !recent.has(ends) {
+        if missing > 0
+            && !failed
+            && !config.stops(connection)
+            && !turns.waits(connection)
+            && !recent.has(ends)
+        {
             let who = Who {
                 role: Role::Requester,
                 address: Some(ends.requester.ip),

@@ -131,7 +131,7 @@ mod tests {
         let of = |pattern, counts, fails| -> Vec<u32> { may_fail(pattern, counts, fails) };
         assert_eq!(of(Pattern::PingPong, [2, 1], Some(2)), [1]);
         assert_eq!(of(Pattern::PingPong, [2, 1], None), [1]);
-        assert_eq!(of(Pattern::OneWay, [2, 1], Some(2)), []);
+        assert!(of(Pattern::OneWay, [2, 1], Some(2)).is_empty());
         assert_eq!(of(Pattern::OneWay, [5, 1], None), [1]);
     }
 }

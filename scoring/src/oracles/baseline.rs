@@ -1,9 +1,10 @@
 //! Summary of a reference run.
 
-use dumper::observation::CompletionStatus;
+use dumper::observation::{CompletionStatus, ControlEvent};
 use dumper::{Completion, HostCounters, Nanos, Observation};
 use serde::{Deserialize, Serialize};
 
+use super::offload::median;
 use super::passage::Burst;
 use super::recovery::Recovery;
 use super::spacing::Gaps;
@@ -36,6 +37,28 @@ pub struct Baseline {
     pub duration: Nanos,
     /// Bytes of completed messages over the duration, in bits per second.
     pub goodput_bps: f64,
+    /// Operations on flow tables.
+    pub operations: Operations,
+}
+
+/// Median times of a NIC's operations on its flow table, of both hosts; 0 where there were none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Operations {
+    /// Creation of an entry.
+    pub create: Nanos,
+    /// Deletion of an entry.
+    pub delete: Nanos,
+}
+
+impl Operations {
+    pub(crate) fn of(observation: &Observation) -> Self {
+        let of = |event| {
+            let records = observation.requester_control.iter().chain(&observation.responder_control);
+            let taken = records.filter(|record| record.event == event).map(|record| record.took_ns);
+            median(taken.collect()).unwrap_or_default()
+        };
+        Self { create: of(ControlEvent::EntryCreated), delete: of(ControlEvent::EntryDeleted) }
+    }
 }
 
 /// Message completion times of one connection.
@@ -70,6 +93,7 @@ impl Baseline {
             bytes: records.iter().map(|record| u64::from(record.frame_len)).sum(),
             duration,
             goodput_bps,
+            operations: Operations::of(observation),
         }
     }
 }

@@ -46,5 +46,10 @@ measures! {
     Corruptions = "Messages not written to memory exactly once and unchanged",
     SpuriousRetransmissions = "Retransmissions of packets that were not lost",
     GoodputUnderReordering = "Goodput over the slowest path alone divided by that of the test",
+    GoodputBesideFewerFlows = "Goodput with nine tenths of the flows divided by that of the test",
+    SlowestFlow = "Median message of the slowest connection divided by that of the others, with a flow table",
+    OperationSlowdown = "Time of an operation on a flow table divided by that on a small one",
+    BrokenEntries = "Entries of flow tables that came or went as they should not, and links that went down",
+    TableWork = "Entries of flow tables times masks, and operations on them",
     SlowestMessage = "Slowest completion of a message divided by the median one",
 }

@@ -8,6 +8,7 @@ mod measure;
 pub(crate) mod mitigation;
 pub(crate) mod noisy_neighbor;
 mod numbers;
+pub(crate) mod offload;
 pub(crate) mod passage;
 mod recovery;
 mod reference;
@@ -22,6 +23,7 @@ use self::interoperability::Discards;
 use self::latency::{phases, recoveries};
 use self::mitigation::Mitigation;
 use self::noisy_neighbor::Neighbours;
+use self::offload::Offloaded;
 use self::passage::Passage;
 use self::reordering::Reordered;
 use self::sharing::Sharing;
@@ -29,7 +31,7 @@ use crate::Analysis;
 use crate::analyzers::Analyzer;
 use crate::anomaly::Anomaly;
 
-pub use baseline::{Baseline, Mct};
+pub use baseline::{Baseline, Mct, Operations};
 pub(crate) use measure::Measure;
 pub use passage::Burst;
 pub use recovery::Recovery;
@@ -65,6 +67,10 @@ impl<'a> Test<'a> {
 
     fn reordered(&self) -> Option<Reordered<'a>> {
         Reordered::of(self.config, self.observation, self.analysis)
+    }
+
+    pub(crate) fn offloaded(&self) -> Option<Offloaded<'a>> {
+        Offloaded::of(self.config, self.observation, self.analysis)
     }
 
     fn sharing(&self) -> Option<Sharing<'a>> {
@@ -134,7 +140,41 @@ pub(crate) const ORACLES: &[Oracle] = &[
             one_path.and_then(anomaly).into_iter().collect()
         },
     },
+    Oracle {
+        analyzer: Analyzer::OffloadCost,
+        references: |test| {
+            let Some(offloaded) = test.offloaded() else { return Vec::new() };
+            let all = [
+                (offloaded.has_many_flows(), Reference::FewerFlows),
+                (offloaded.operates(), Reference::FewestFlows),
+                (offloaded.removes_flows(), Reference::WithoutRemoval),
+            ];
+            all.into_iter().filter(|(needed, _)| *needed).map(|(_, reference)| reference).collect()
+        },
+        judge: judge_offload,
+    },
 ];
+
+fn judge_offload(test: &Test<'_>, references: &References, values: &mut Values) -> Vec<Anomaly> {
+    let Some(offloaded) = test.offloaded() else { return Vec::new() };
+    if let Some((_, slowest, others)) = offloaded.slowest() {
+        values[Measure::SlowestFlow as usize] = slowest.0 as f64 / others.0.max(1) as f64;
+    }
+    let mut found = Vec::new();
+    found.extend(offloaded.slow_flow());
+    if let Some(fewer) = references.fewer_flows.as_ref().filter(|_| offloaded.has_many_flows()) {
+        found.extend(offloaded.cliff(fewer));
+    }
+    if let Some(fresh) = references.without_removal.as_ref().filter(|_| offloaded.removes_flows()) {
+        found.extend(offloaded.no_recovery(fresh));
+    }
+    if let Some(small) = &references.fewest_flows {
+        values[Measure::OperationSlowdown as usize] =
+            offloaded.slowest_operation(small).map_or(0.0, |(ratio, ..)| ratio);
+        found.extend(offloaded.slow_control(small));
+    }
+    found
+}
 
 fn judge_neighbours(test: &Test<'_>, references: &References, values: &mut Values) -> Vec<Anomaly> {
     let Some(neighbours) = test.neighbours() else { return Vec::new() };

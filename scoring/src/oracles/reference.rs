@@ -17,6 +17,12 @@ pub enum Reference {
     WithoutMitigation,
     /// The same test over its slowest path alone.
     OnePath,
+    /// The same test with nine tenths of the flows.
+    FewerFlows,
+    /// The same test with as few flows as it can have.
+    FewestFlows,
+    /// The same test with the flows that operations leave from the start.
+    WithoutRemoval,
     /// The same test with the requester's NIC at both hosts.
     RequesterWithItself,
     /// The same test with the responder's NIC at both hosts.
@@ -35,6 +41,9 @@ impl Reference {
             Self::WithoutEts => (test.requester.ets, test.responder.ets) = (None, None),
             Self::WithoutMitigation => return config.without_mitigation(),
             Self::OnePath => return config.over_slowest_path(),
+            Self::FewerFlows => return config.with_fewer_flows().unwrap_or(test),
+            Self::FewestFlows => return config.with_fewest_flows().unwrap_or(test),
+            Self::WithoutRemoval => return config.without_removal().unwrap_or(test),
             Self::RequesterWithItself => test.responder.nic.clone_from(&config.requester.nic),
             Self::ResponderWithItself => test.requester.nic.clone_from(&config.responder.nic),
         }
@@ -49,6 +58,9 @@ impl std::fmt::Display for Reference {
             Self::WithoutEts => "the same test without transmission selection",
             Self::WithoutMitigation => "the same test without copies and dummies",
             Self::OnePath => "the same test over its slowest path alone",
+            Self::FewerFlows => "the same test with nine tenths of the flows",
+            Self::FewestFlows => "the same test with as few flows as it can have",
+            Self::WithoutRemoval => "the same test with the flows that are left from the start",
             Self::RequesterWithItself => "the same test with the requester's NIC at both hosts",
             Self::ResponderWithItself => "the same test with the responder's NIC at both hosts",
         })
@@ -66,6 +78,12 @@ pub struct References {
     pub without_mitigation: Option<Baseline>,
     /// [`Reference::OnePath`].
     pub one_path: Option<Baseline>,
+    /// [`Reference::FewerFlows`].
+    pub fewer_flows: Option<Baseline>,
+    /// [`Reference::FewestFlows`].
+    pub fewest_flows: Option<Baseline>,
+    /// [`Reference::WithoutRemoval`].
+    pub without_removal: Option<Baseline>,
     /// [`Reference::RequesterWithItself`].
     pub requester_with_itself: Option<Baseline>,
     /// [`Reference::ResponderWithItself`].
@@ -83,6 +101,9 @@ impl References {
             Reference::WithoutEts => &mut self.without_ets,
             Reference::WithoutMitigation => &mut self.without_mitigation,
             Reference::OnePath => &mut self.one_path,
+            Reference::FewerFlows => &mut self.fewer_flows,
+            Reference::FewestFlows => &mut self.fewest_flows,
+            Reference::WithoutRemoval => &mut self.without_removal,
             Reference::RequesterWithItself => &mut self.requester_with_itself,
             Reference::ResponderWithItself => &mut self.responder_with_itself,
         };
@@ -95,6 +116,9 @@ impl References {
             Reference::WithoutEts => &self.without_ets,
             Reference::WithoutMitigation => &self.without_mitigation,
             Reference::OnePath => &self.one_path,
+            Reference::FewerFlows => &self.fewer_flows,
+            Reference::FewestFlows => &self.fewest_flows,
+            Reference::WithoutRemoval => &self.without_removal,
             Reference::RequesterWithItself => &self.requester_with_itself,
             Reference::ResponderWithItself => &self.responder_with_itself,
         }

@@ -15,6 +15,8 @@ pub enum Document {
     Gao,
     /// LEFT, APNET'24.
     Left,
+    /// ScalaCN (NSDI'25).
+    ScalaCn,
     /// The log of the host's kernel.
     KernelLog,
 }
@@ -83,6 +85,7 @@ impl Clause {
             Document::Lumina => format!("Lumina {section}"),
             Document::Gao => format!("Gao et al., {section}"),
             Document::Left => format!("LEFT {section}"),
+            Document::ScalaCn => format!("ScalaCN {section}"),
             Document::KernelLog => format!("{} of the kernel's log", self.note),
         }
     }
@@ -156,6 +159,11 @@ pub(super) const fn gao(section: &'static str) -> Clause {
 /// A section of LEFT.
 pub(crate) const fn left(section: &'static str) -> Clause {
     Clause::of(Document::Left, section, "")
+}
+
+/// A section of ScalaCN.
+pub(crate) const fn scalacn(section: &'static str) -> Clause {
+    Clause::of(Document::ScalaCn, section, "")
 }
 
 /// An entry of the kernel's log.

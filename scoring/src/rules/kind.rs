@@ -38,6 +38,20 @@ pub enum Kind {
     MitigationHarm,
     /// Goodput that collapses because packets overtake each other.
     ReorderCollapse,
+    /// A connection that is slower than others like it, with a flow table.
+    SlowFlow,
+    /// Goodput or latency that falls off with some more flows in a table.
+    PerformanceCliff,
+    /// Flows that cost after they were removed.
+    NoRecovery,
+    /// Entries of a flow table that are deleted while they are used.
+    OffloadInstability,
+    /// Entries of a flow table that do not come as they were asked for.
+    OffloadInconsistent,
+    /// Operations on a flow table that take longer the more entries it has.
+    SlowControl,
+    /// A link that goes down.
+    LinkDown,
     /// A host whose kernel crashed or warned.
     Crash,
 }
@@ -81,12 +95,19 @@ impl Kind {
             | Self::UnexplainedDiscard
             | Self::NoisyNeighbor
             | Self::InteropDiscard
-            | Self::MitigationHarm => Severity::Major,
+            | Self::MitigationHarm
+            | Self::OffloadInconsistent
+            | Self::LinkDown => Severity::Major,
             Self::UnexpectedTimeout
             | Self::CnpGeneration
             | Self::CounterMismatch
             | Self::SlowRetransmission
             | Self::ReorderCollapse
+            | Self::SlowFlow
+            | Self::PerformanceCliff
+            | Self::NoRecovery
+            | Self::OffloadInstability
+            | Self::SlowControl
             | Self::NonWorkConserving => Severity::Minor,
         }
     }
@@ -101,7 +122,7 @@ impl Kind {
     pub const NAMED_ONLY: [Self; 1] = [Self::ReorderCollapse];
 
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 23] = [
         Self::GbnViolation,
         Self::ProtocolViolation,
         Self::UnexpectedTimeout,
@@ -117,6 +138,13 @@ impl Kind {
         Self::NonWorkConserving,
         Self::MitigationHarm,
         Self::ReorderCollapse,
+        Self::SlowFlow,
+        Self::PerformanceCliff,
+        Self::NoRecovery,
+        Self::OffloadInstability,
+        Self::OffloadInconsistent,
+        Self::SlowControl,
+        Self::LinkDown,
         Self::Crash,
     ];
 
@@ -138,6 +166,13 @@ impl Kind {
             Self::NonWorkConserving => "non-work-conserving",
             Self::MitigationHarm => "mitigation-harm",
             Self::ReorderCollapse => "reorder-collapse",
+            Self::SlowFlow => "slow-flow",
+            Self::PerformanceCliff => "performance-cliff",
+            Self::NoRecovery => "no-recovery",
+            Self::OffloadInstability => "offload-instability",
+            Self::OffloadInconsistent => "offload-inconsistent",
+            Self::SlowControl => "slow-control",
+            Self::LinkDown => "link-down",
             Self::Crash => "crash",
         }
     }
@@ -176,6 +211,21 @@ impl Kind {
             Self::ReorderCollapse => {
                 "goodput below half of that over the slowest path alone, where packets overtook each other and none was lost"
             }
+            Self::SlowFlow => "a connection three times as slow as others like it, with a flow table",
+            Self::PerformanceCliff => {
+                "goodput more than 13 % lower, or messages more than 27 % slower, than with nine tenths of the flows"
+            }
+            Self::NoRecovery => {
+                "the same after flows were removed, beside a test that starts with the flows that are left"
+            }
+            Self::OffloadInstability => {
+                "entries of a flow table that are deleted while their connections use them"
+            }
+            Self::OffloadInconsistent => {
+                "entries that are not created when they are asked for, or not asked for, or asked for twice"
+            }
+            Self::SlowControl => "operations on a flow table that take three times as long as on a small one",
+            Self::LinkDown => "links that go down",
             Self::Crash => "kernel crashes and kernel warnings",
         }
     }

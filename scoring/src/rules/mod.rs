@@ -7,7 +7,7 @@ mod row;
 mod rows;
 
 pub use clause::{CLAUSES, Clause, Document};
-pub(crate) use clause::{iba, left, remark};
+pub(crate) use clause::{iba, left, remark, scalacn};
 pub use kind::{Kind, Severity};
 use row::Excuse;
 pub use rows::{Consequence, Rule};

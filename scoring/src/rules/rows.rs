@@ -2,7 +2,7 @@
 //! by its mechanism, and no more. A second fault that is none of these symptoms is found in the same test, and one that is, in
 //! every test in which it comes first or alone.
 
-use super::clause::{Clause, gao, iba, ieee_802_1qaz, kernel_log, left, lumina};
+use super::clause::{Clause, gao, iba, ieee_802_1qaz, kernel_log, left, lumina, scalacn};
 use super::kind::Kind;
 use super::row::{Excuse, rules};
 use crate::analyzers::Analyzer;
@@ -957,6 +957,106 @@ rules! {
         analyzer: ReorderCollapse,
         expected: "goodput where packets overtake each other and none is lost is at least half of that over the slowest path alone",
         clauses: &[left("§2.1"), left("§4.2")],
+        excuse: Nothing,
+    }
+
+    /// A connection that is slower than the others.
+    FlowSlowerThanOthers {
+        name: "flow-slower-than-others",
+        kind: SlowFlow,
+        analyzer: OffloadCost,
+        expected: "the median message of each connection takes less than three times as long as those of the others, where they are alike",
+        clauses: &[scalacn("§2"), scalacn("figure 5")],
+        excuse: Nothing,
+    }
+
+    /// Goodput or latency that falls off with some more flows.
+    PerformanceFallsOff {
+        name: "performance-falls-off",
+        kind: PerformanceCliff,
+        analyzer: OffloadCost,
+        expected: "with nine tenths of the flows, goodput is less than 13 % higher and messages less than 27 % faster",
+        clauses: &[scalacn("figure 6")],
+        excuse: Nothing,
+    }
+
+    /// Flows that cost after they were removed.
+    RemovedFlowsStillCost {
+        name: "removed-flows-still-cost",
+        kind: NoRecovery,
+        analyzer: OffloadCost,
+        expected: "after flows were removed, packets take the time that they take with the flows that are left",
+        clauses: &[scalacn("figure 6")],
+        excuse: Nothing,
+    }
+
+    /// Operations that take longer the more entries there are.
+    OperationSlowerWithEntries {
+        name: "operation-slower-with-entries",
+        kind: SlowControl,
+        analyzer: OffloadCost,
+        expected: "an operation takes less than three times as long as on a small table",
+        clauses: &[scalacn("table 1, S4")],
+        excuse: Nothing,
+    }
+
+    /// The entries of all connections in use are deleted again and again.
+    EntriesInUseDeleted {
+        name: "entries-in-use-deleted",
+        kind: OffloadInstability,
+        analyzer: FlowTable,
+        expected: "an entry stays while its connection has packets more often than it may be idle; those of all connections were deleted",
+        clauses: &[scalacn("table 1, S1")],
+        excuse: Nothing,
+    }
+
+    /// The entry of a connection in use is deleted now and then.
+    EntryInUseDeleted {
+        name: "entry-in-use-deleted",
+        kind: OffloadInstability,
+        analyzer: FlowTable,
+        expected: "an entry stays while its connection has packets more often than it may be idle",
+        clauses: &[scalacn("table 1, S5")],
+        excuse: Nothing,
+    }
+
+    /// An entry that is asked for again.
+    OffloadedTwice {
+        name: "offloaded-twice",
+        kind: OffloadInconsistent,
+        analyzer: FlowTable,
+        expected: "a flow is offloaded once",
+        clauses: &[scalacn("appendix A")],
+        excuse: Nothing,
+    }
+
+    /// An entry that nobody asked for.
+    EntryUnasked {
+        name: "entry-unasked",
+        kind: OffloadInconsistent,
+        analyzer: FlowTable,
+        expected: "no entry is created before its flow is offloaded",
+        clauses: &[scalacn("appendix A")],
+        excuse: Nothing,
+    }
+
+    /// An entry that is not created.
+    EntryNotCreated {
+        name: "entry-not-created",
+        kind: OffloadInconsistent,
+        analyzer: FlowTable,
+        expected: "the NIC creates the entry of a flow that is offloaded",
+        clauses: &[scalacn("appendix A")],
+        excuse: Nothing,
+    }
+
+    /// A link that goes down.
+    LinkGoesDown {
+        name: "link-goes-down",
+        kind: LinkDown,
+        analyzer: FlowTable,
+        expected: "the link stays up while a virtual function is unbound",
+        clauses: &[scalacn("table 1, S7")],
         excuse: Nothing,
     }
 

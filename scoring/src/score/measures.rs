@@ -51,7 +51,20 @@ pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Val
     set(Measure::SpuriousRetransmissions, spurious as f64);
     let one_path = references.one_path.as_ref();
     set(Measure::GoodputUnderReordering, one_path.map_or(1.0, |usual| goodput_lost(usual, observation)));
+    let fewer = references.fewer_flows.as_ref();
+    set(Measure::GoodputBesideFewerFlows, fewer.map_or(1.0, |usual| goodput_lost(usual, observation)));
+    set(Measure::BrokenEntries, seen(Objective::Offload));
+    set(Measure::TableWork, table_work(config));
     set(Measure::SlowestMessage, slowest_message(analysis));
+}
+
+/// Entries times masks of the larger table, and the flows of all operations.
+fn table_work(config: &TestConfig) -> f64 {
+    let tables = [&config.requester.offload, &config.responder.offload].into_iter().flatten();
+    let sizes =
+        tables.map(|table| f64::from(table.flows) * f64::from(table.egress_masks.max(table.ingress_masks)));
+    let operated: u32 = config.control.iter().map(|control| control.operation.number()).sum();
+    sizes.fold(0.0, f64::max) + f64::from(operated)
 }
 
 /// Expiries that are the fault of an end, not of the network.

@@ -14,7 +14,7 @@ use dumper::Observation;
 use self::measures::measure;
 use crate::analyzers::Analyzer;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
-pub use crate::oracles::{Baseline, Burst, Mct, Recovery, Reference, References};
+pub use crate::oracles::{Baseline, Burst, Mct, Operations, Recovery, Reference, References};
 use crate::oracles::{Measure, ORACLES, Test};
 use crate::rules::Rule;
 use crate::{Analysis, Kind};
@@ -124,6 +124,13 @@ impl Kind {
             Self::NoisyNeighbor => Objective::NoisyNeighbor,
             Self::SlowRetransmission => Objective::Latency,
             Self::ReorderCollapse => Objective::Reorder,
+            Self::SlowFlow
+            | Self::PerformanceCliff
+            | Self::NoRecovery
+            | Self::OffloadInstability
+            | Self::OffloadInconsistent
+            | Self::SlowControl
+            | Self::LinkDown => Objective::Offload,
         }
     }
 }

@@ -29,11 +29,13 @@ pub enum Objective {
     Tail,
     /// Goodput that reordering costs.
     Reorder,
+    /// Flow tables whose entries, limits and operations make packets slow.
+    Offload,
 }
 
 impl Objective {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::NoisyNeighbor,
         Self::Discards,
         Self::Latency,
@@ -47,6 +49,7 @@ impl Objective {
         Self::Integrity,
         Self::Tail,
         Self::Reorder,
+        Self::Offload,
     ];
 
     /// Name in targets, the corpus and reports.
@@ -66,6 +69,7 @@ impl Objective {
             Self::Integrity => "integrity",
             Self::Tail => "tail",
             Self::Reorder => "reorder",
+            Self::Offload => "offload",
         }
     }
 }

@@ -74,7 +74,7 @@ pub fn unjudged(
 ) -> Vec<Unjudged> {
     let mut list = List::default();
     if analysis.host_crashed {
-        list.add("everything but the crash", "the kernel of a host crashed");
+        list.add("everything but that", "the kernel of a host crashed, or its link went down");
         return list.0;
     }
     connections(&mut list, config, &analysis.connections);

@@ -2,6 +2,10 @@
 //! nothing just below.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
+#[path = "../support/mod.rs"]
+mod support;
+mod symptoms;
+
 use corpus::{Control, Load, Offload, Operation, Role, TestConfig, Verb};
 use dumper::observation::ControlEvent::{
     self, EntryCreated, EntryDeleted, EntryRefused, FlowOffloaded, LinkDown, LinkUp, SoftwareForwarded,

@@ -1,0 +1,253 @@
+//! The price of a flow table: connections that are slower than others, goodput and latency beside fewer flows, flows that were removed,
+//! and the operations of the NIC (ScalaCN, NSDI'25, table 1, §4.1 and figure 6).
+
+use std::collections::BTreeMap;
+
+use corpus::{Operation, Role as Host, TestConfig};
+use dumper::observation::{CompletionStatus, ControlEvent, ControlRecord};
+use dumper::{Completion, Nanos, Observation};
+
+use super::baseline::{Baseline, Mct, Operations, goodput};
+use super::spacing::Gaps;
+use crate::Analysis;
+use crate::anomaly::{Anomaly, Evidence, Role, Who};
+use crate::rules::Rule;
+use crate::thresholds::{
+    CLIFF_GOODPUT_PERCENT, CLIFF_LATENCY_PERCENT, FEWEST_FLOWS, FEWEST_MESSAGES, SLOW_FLOW_TIMES,
+    SLOW_OPERATION_TIMES,
+};
+
+/// A test with a flow table, whose packets all went through it, and none was lost.
+pub(crate) struct Offloaded<'a> {
+    config: &'a TestConfig,
+    observation: &'a Observation,
+    analysis: &'a Analysis,
+}
+
+impl<'a> Offloaded<'a> {
+    /// `None` where no host has one, and where something else makes messages slow: losses, other paths, events.
+    pub(crate) fn of(
+        config: &'a TestConfig,
+        observation: &'a Observation,
+        analysis: &'a Analysis,
+    ) -> Option<Self> {
+        let has_table = Host::ALL.iter().any(|host| config.host(*host).offload.is_some());
+        let is_plain = config.events.is_empty() && !config.network.loses() && config.network.paths.is_empty();
+        (has_table && is_plain).then_some(Self { config, observation, analysis })
+    }
+
+    /// Returns true if all packets went through the table: where some did not, their entries are to blame.
+    fn is_in_hardware(&self) -> bool {
+        let events = [ControlEvent::SoftwareForwarded, ControlEvent::Stalled, ControlEvent::LinkDown];
+        !self.records().any(|record| events.contains(&record.event))
+            && self.observation.completions().iter().all(|one| one.status == CompletionStatus::Success)
+    }
+
+    fn records(&self) -> impl Iterator<Item = &'a ControlRecord> {
+        let observation = self.observation;
+        [&observation.requester_control, &observation.responder_control].into_iter().flatten()
+    }
+
+    /// Returns true if a run with fewer flows is worth its time.
+    pub(crate) fn has_many_flows(&self) -> bool {
+        let tables = Host::ALL.iter().filter_map(|host| self.config.host(*host).offload.as_ref());
+        let flows = tables.map(|offload| offload.flows).max().unwrap_or(0);
+        flows >= FEWEST_FLOWS && self.is_in_hardware() && self.config.with_fewer_flows().is_some()
+    }
+
+    /// Returns true if a run that starts with the flows which are left can show something.
+    pub(crate) fn removes_flows(&self) -> bool {
+        self.config.without_removal().is_some() && self.is_in_hardware()
+    }
+
+    /// Returns true if the NIC took time for operations.
+    pub(crate) fn operates(&self) -> bool {
+        self.records().any(|record| record.took_ns > Nanos::ZERO) && self.config.with_fewest_flows().is_some()
+    }
+
+    fn who(&self, connection: Option<usize>) -> Who {
+        let requester = self.config.requester.offload.is_some();
+        let role = if requester { Role::Requester } else { Role::Responder };
+        let ends = self.observation.connections.first();
+        let address = ends.map(|ends| if requester { ends.requester.ip } else { ends.responder.ip });
+        Who { role, address, connection }
+    }
+
+    /// The slowest connection, its median message and that of the others, where the connections do not compete for the link, and what
+    /// competes at the most explains less than the difference.
+    pub(crate) fn slowest(&self) -> Option<(u32, Nanos, Nanos)> {
+        let traffic = &self.config.traffic;
+        let same = matches!(traffic.load, corpus::Load::Same { .. });
+        if !same || traffic.gap_ns == 0 || !self.is_in_hardware() {
+            return None;
+        }
+        let mut times: BTreeMap<u32, Vec<Nanos>> = BTreeMap::new();
+        for one in self.observation.completions() {
+            times.entry(one.connection).or_default().push(one.completed_ns - one.posted_ns);
+        }
+        times.retain(|_, times| times.len() >= FEWEST_MESSAGES);
+        let mut medians: Vec<(Nanos, u32)> =
+            times.into_iter().filter_map(|(connection, times)| Some((median(times)?, connection))).collect();
+        medians.sort_unstable();
+        let (slowest, connection) = medians.pop()?;
+        let others = median(medians.into_iter().map(|(time, _)| time).collect())?;
+        Some((connection, slowest, others))
+    }
+
+    /// The anomaly of a connection that is slower than the others.
+    pub(crate) fn slow_flow(&self) -> Option<Anomaly> {
+        let (connection, slowest, others) = self.slowest()?;
+        let traffic = &self.config.traffic;
+        // All other connections may have a message in front of each.
+        let spacing = Gaps::usual(self.observation, self.analysis, &self.analysis.sides);
+        let packets = u64::from(traffic.message_size.div_ceil(traffic.mtu.bytes()).max(1));
+        let competing = u64::from(traffic.load.connections()) * packets;
+        let queueing = spacing.into_iter().max().unwrap_or(0) * competing / 1_000;
+        let excess = slowest.0.saturating_sub(others.0);
+        if slowest.0 < others.0.max(1) * SLOW_FLOW_TIMES || excess <= queueing {
+            return None;
+        }
+        let what = format!(
+            "needs {slowest} for the median message of connection {connection}, and {others} for those of the others"
+        );
+        let evidence = Evidence::default().with_time("median", slowest).with_time("others", others);
+        let who = self.who(Some(connection as usize));
+        Some(Anomaly { rule: Rule::FlowSlowerThanOthers, who, state: "".into(), what, evidence })
+    }
+
+    /// The anomaly beside the run with fewer flows.
+    pub(crate) fn cliff(&self, fewer: &Baseline) -> Option<Anomaly> {
+        let (before, after) = (self.config.with_fewer_flows()?, self.config);
+        let worse = Worse::than(self.config, fewer, self.observation.completions())?;
+        let flows = |test: &TestConfig| {
+            let tables = Host::ALL.iter().filter_map(|host| test.host(*host).offload.as_ref());
+            tables.map(|offload| offload.flows).max().unwrap_or(0)
+        };
+        let what = format!("{worse} with {} flows than with {}", flows(after), flows(&before));
+        let evidence = worse.evidence().with_number("flows", flows(after).into());
+        Some(Anomaly {
+            rule: Rule::PerformanceFallsOff,
+            who: self.who(None),
+            state: worse.state().into(),
+            what,
+            evidence,
+        })
+    }
+
+    /// The anomaly beside the run that starts with the flows that are left.
+    pub(crate) fn no_recovery(&self, fresh: &Baseline) -> Option<Anomaly> {
+        let deleted = self.records().filter(|record| record.event == ControlEvent::EntryDeleted);
+        let asked = self.config.control.iter().filter_map(|control| {
+            let removes = matches!(control.operation, Operation::RemoveFlows(_) | Operation::AddFlows(_));
+            removes.then_some(Nanos(u64::from(control.at_ms) * 1_000_000))
+        });
+        let settled = asked.chain(deleted.map(|record| record.at_ns)).max()?;
+        let completions = self.observation.completions().iter();
+        let after: Vec<Completion> = completions.filter(|one| one.posted_ns > settled).copied().collect();
+        let worse = Worse::than(self.config, fresh, &after)?;
+        let what =
+            format!("{worse} after flows were removed than with the flows that are left from the start");
+        let evidence = worse.evidence().with_time("removed", settled);
+        Some(Anomaly {
+            rule: Rule::RemovedFlowsStillCost,
+            who: self.who(None),
+            state: worse.state().into(),
+            what,
+            evidence,
+        })
+    }
+
+    /// The largest ratio of the times of operations to those on a small table, with the operation and both times.
+    pub(crate) fn slowest_operation(&self, small: &Baseline) -> Option<(f64, &'static str, Nanos, Nanos)> {
+        let here = Operations::of(self.observation);
+        let pairs = [
+            ("create", here.create, small.operations.create),
+            ("delete", here.delete, small.operations.delete),
+        ];
+        let known = pairs.into_iter().filter(|(_, _, there)| *there > Nanos::ZERO);
+        let ratios = known.map(|(name, here, there)| (here.0 as f64 / there.0 as f64, name, here, there));
+        ratios.max_by(|one, other| one.0.total_cmp(&other.0))
+    }
+
+    /// The anomaly beside the run with a small table.
+    pub(crate) fn slow_control(&self, small: &Baseline) -> Option<Anomaly> {
+        let (ratio, operation, here, there) = self.slowest_operation(small)?;
+        if ratio < SLOW_OPERATION_TIMES {
+            return None;
+        }
+        let what = format!("needs {here} to {operation} an entry, and {there} with a small table");
+        let evidence = Evidence::default().with_time("took", here).with_time("small", there);
+        Some(Anomaly {
+            rule: Rule::OperationSlowerWithEntries,
+            who: self.who(None),
+            state: operation.into(),
+            what,
+            evidence,
+        })
+    }
+}
+
+/// A run that is worse than another: its goodput where it has no pauses, its messages where it has.
+enum Worse {
+    Goodput { here: f64, there: f64 },
+    Latency { here: Nanos, there: Nanos },
+}
+
+impl Worse {
+    fn than(config: &TestConfig, usual: &Baseline, completions: &[Completion]) -> Option<Self> {
+        if completions.len() < FEWEST_MESSAGES {
+            return None;
+        }
+        if config.traffic.gap_ns == 0 {
+            let ((_, here), there) = (goodput(completions), usual.goodput_bps);
+            return (there > 0.0 && here * 100.0 < there * CLIFF_GOODPUT_PERCENT)
+                .then_some(Self::Goodput { here, there });
+        }
+        let total: u64 = completions.iter().map(|one| (one.completed_ns - one.posted_ns).0).sum();
+        let here = Nanos(total / completions.len() as u64);
+        let there = mean(&usual.connections)?;
+        (here.0 as f64 * 100.0 > there.0 as f64 * CLIFF_LATENCY_PERCENT)
+            .then_some(Self::Latency { here, there })
+    }
+
+    const fn state(&self) -> &'static str {
+        match self {
+            Self::Goodput { .. } => "goodput",
+            Self::Latency { .. } => "latency",
+        }
+    }
+
+    fn evidence(&self) -> Evidence {
+        match self {
+            Self::Goodput { here, there } => Evidence::default()
+                .with_number("goodput-kbps", (here / 1e3) as u64)
+                .with_number("usual-goodput-kbps", (there / 1e3) as u64),
+            Self::Latency { here, there } => {
+                Evidence::default().with_time("mean", *here).with_time("usual-mean", *there)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Worse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Goodput { here, there } => {
+                write!(f, "has {:.3} Gb/s of goodput, for {:.3},", here / 1e9, there / 1e9)
+            }
+            Self::Latency { here, there } => write!(f, "needs {here} for a message, for {there},"),
+        }
+    }
+}
+
+/// Mean time of the messages of all connections.
+fn mean(connections: &[Mct]) -> Option<Nanos> {
+    let messages: u64 = connections.iter().map(|one| u64::from(one.completed)).sum();
+    let total: u64 = connections.iter().map(|one| one.mean.0 * u64::from(one.completed)).sum();
+    total.checked_div(messages).map(Nanos)
+}
+
+pub(super) fn median(mut times: Vec<Nanos>) -> Option<Nanos> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
