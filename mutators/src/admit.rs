@@ -4,6 +4,7 @@ use corpus::{Role, Spray, TestConfig};
 
 use crate::axis::{AXES, Axis, Of};
 use crate::classes;
+use crate::offload;
 use crate::paths;
 use crate::settle::{fit_event, least_connections, network, spare};
 use crate::show::{allowed, word};
@@ -41,6 +42,7 @@ pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
         addresses(space, test, role)?;
     }
     classes::admit(space, test)?;
+    offload::admit(space, test)?;
     let (packets, cap) = (test.traffic.total_packets(), space.packet_cap);
     if packets > cap.into() {
         return Err(format!("it has {packets} packets; allowed: at most {cap}"));
@@ -67,6 +69,15 @@ fn counts(axis: Axis, test: &TestConfig) -> bool {
         Axis::RepeatMatch => network.repeat.retransmissions > 1,
         Axis::PathDelay | Axis::PathRate => !network.paths.is_empty(),
         Axis::Spray | Axis::SprayPackets => paths::are_spread(network),
+        Axis::Flows
+        | Axis::EgressMasks
+        | Axis::IngressMasks
+        | Axis::Place
+        | Axis::Actions
+        | Axis::Vxlan
+        | Axis::VirtualFunctions
+        | Axis::MaxIdle
+        | Axis::Revalidate => offload::table(test).is_some(),
         Axis::FlowletGap => network.spray == Spray::Flowlet,
         _ => true,
     }

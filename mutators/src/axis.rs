@@ -11,7 +11,7 @@ use corpus::{
     RepeatMatch, Spray, SprayPackets, TestConfig, TrafficField,
 };
 
-use crate::{paths, words};
+use crate::{offload, paths, words};
 
 /// Form of the values of an axis in a file, and the numbers ([`crate::Values`]) that stand for them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,6 +99,14 @@ const CLASSES: IntField = IntField {
 };
 const ETS_WEIGHTS: IntField = IntField { key: "ets-weights", min: 1, default: 50, ..fields::ETS_WEIGHT };
 const STRICT_CLASSES: IntField = IntField { key: "strict-classes", ..CLASSES };
+const OPERATIONS: IntField = IntField {
+    key: "operations",
+    min: 0,
+    max: 16,
+    default: 0,
+    unit: "operations",
+    why: "one operation has many flows",
+};
 const ROUNDS: IntField = IntField { key: "rounds", unit: "rounds", ..fields::ITER };
 const MTUS: &[u64] = &[256, 512, 1024, 2048, 4096];
 
@@ -134,6 +142,18 @@ macro_rules! of_traffic {
 macro_rules! flag_of_host {
     ($field:ident) => {
         Of::Host(|host| host.roce.$field.into(), |host, value| host.roce.$field = value != 0)
+    };
+}
+
+macro_rules! of_table {
+    ($field:ident, $to:expr) => {
+        Of::Test(
+            |test| offload::get(test, |table| table.$field.into()),
+            |test, value: u64| {
+                let to: fn(u64) -> _ = $to;
+                offload::set(test, |table| table.$field = to(value));
+            },
+        )
     };
 }
 
@@ -300,6 +320,37 @@ axes! {
         "How many of the classes have strict priority; never more than there are.";
     SwapNics "hosts.swap-nics" Kind::Switch, 0, Of::Part,
         "Whether the two NICs of a campaign change places from test to test; it needs two different ones then.";
+    OffloadHosts "offload.hosts" Kind::Words(words::TABLES), words::NOWHERE,
+        Of::Test(offload::hosts, offload::set_hosts),
+        "Hosts that have a flow table (`[requester.offload]` of a test); the other keys are of the tables, which are alike.";
+    Flows "offload.flows" number!(OFFLOAD_FLOWS), fields::OFFLOAD_FLOWS.default,
+        of_table!(flows, |value| value as u32), "Entries, those of the connections included; never fewer than the masks need.";
+    EgressMasks "offload.egress-masks" number!(EGRESS_MASKS), fields::EGRESS_MASKS.default,
+        of_table!(egress_masks, |value| value as u32), "Masks of packets that leave.";
+    IngressMasks "offload.ingress-masks" number!(INGRESS_MASKS), fields::INGRESS_MASKS.default,
+        of_table!(ingress_masks, |value| value as u32), "Masks of packets that arrive.";
+    Place "offload.place" Kind::Words(words::PLACES), 0,
+        Of::Test(
+            |test| offload::table(test).map_or(0, |table| offload::of_place(&table.place)),
+            |test, word| offload::set(test, |table| table.place = offload::place(word)),
+        ), "Masks of the connections' entries.";
+    Actions "offload.actions" number!(OFFLOAD_ACTIONS), fields::OFFLOAD_ACTIONS.default,
+        of_table!(actions, |value| value as u32), "Actions on each packet.";
+    Vxlan "offload.vxlan" Kind::Flags, 0, of_table!(vxlan, |value| value != 0), "Whether packets go through a tunnel.";
+    VirtualFunctions "offload.virtual-functions" number!(VIRTUAL_FUNCTIONS), fields::VIRTUAL_FUNCTIONS.default,
+        of_table!(virtual_functions, |value| value as u32), "Virtual functions that the connections are on.";
+    MaxIdle "offload.max-idle-ms" number!(MAX_IDLE_MS), fields::MAX_IDLE_MS.default,
+        of_table!(max_idle_ms, |value| value as u32), "Time without packets after which the entry of a connection is deleted.";
+    Revalidate "offload.revalidate-ms" number!(REVALIDATE_MS), fields::REVALIDATE_MS.default,
+        of_table!(revalidate_ms, |value| value as u32), "Time from one look at the entries to the next.";
+    Operations "offload.operations" Kind::Limit(&OPERATIONS), OPERATIONS.default, Of::Part,
+        "Most operations of a test (`[[control]]`).";
+    Operation "offload.do" Kind::Words(words::OPERATIONS), 0, Of::Part,
+        "Kinds of operations; of functions and connections, as many as there are.";
+    OperationCount "offload.count" number!(CONTROL_COUNT), fields::CONTROL_COUNT.default, Of::Part,
+        "Flows or masks of an operation.";
+    OperationAt "offload.at-ms" number!(CONTROL_AT_MS), fields::CONTROL_AT_MS.default, Of::Part,
+        "Times of operations; one after the end of the traffic is left out.";
     MaxEntries "events.max-entries" Kind::Limit(&MAX_ENTRIES), MAX_ENTRIES.default, Of::Part,
         "Most events of a test; each names one packet or many.";
     Innocent "events.innocent" Kind::Switch, 0, Of::Part,
@@ -355,7 +406,7 @@ impl Entry {
         let later = |field: &TrafficField, key| field.files == Files::Later && field.key == key;
         match self.section_and_key() {
             ("traffic", key) => TrafficField::ALL.iter().any(|field| later(field, key)),
-            (section, _) => section == "network" || self.axis == Axis::LossRecovery,
+            (section, _) => ["network", "offload"].contains(&section) || self.axis == Axis::LossRecovery,
         }
     }
 
@@ -413,6 +464,7 @@ mod tests {
         let mut test = TestConfig::default();
         test.traffic.load = Load::Same { verb: Verb::Read, connections: 7 };
         paths::set_number(&mut test.network, 3);
+        offload::set_hosts(&mut test, words::AT_BOTH);
         for entry in AXES {
             let values: Vec<u64> = match entry.kind {
                 Kind::Number(field) | Kind::Limit(field) => vec![field.min, field.max],

@@ -107,6 +107,8 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::AdaptiveRetrans => setting(RoceSetting::AdaptiveRetrans),
         Axis::SlowRestart => setting(RoceSetting::SlowRestart),
         Axis::LossRecovery => setting(RoceSetting::LossRecovery),
+        Axis::OffloadHosts => setting(RoceSetting::Offload),
+        Axis::Operations => without(can.control),
         Axis::Classes => {
             let needed = [RoceSetting::TrafficClass, RoceSetting::Ets];
             without(needed.iter().all(|setting| can.settings.contains(setting)))

@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::axis::{AXES, Axis, Of};
 use crate::classes;
+use crate::offload;
 use crate::settle::{give_addresses, operands, settle, settle_or_plainest};
 use crate::space::Space;
 use crate::values::Values;
@@ -64,6 +65,7 @@ pub(crate) fn traffic_and_hosts(
         }
     }
     classes::draw(space, &mut test, rng);
+    offload::draw_operations(space, &mut test, rng);
     if space.swaps_nics() && rng.random_ratio(1, 2) {
         swap_nics(&mut test);
     }

@@ -9,6 +9,7 @@ mod capable;
 mod classes;
 mod covering;
 mod draw;
+mod offload;
 mod operators;
 mod parts;
 mod paths;

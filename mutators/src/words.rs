@@ -2,8 +2,8 @@
 
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, DummyRule, HeaderField, IterMode, Load, LossDirection,
-    LossEffect, LossModel, LossRecovery, PacketKinds, Pattern, Progression, RepeatMatch, Spray, SprayPackets,
-    Target, Verb,
+    LossEffect, LossModel, LossRecovery, NamedPlacement, Operation, PacketKinds, Pattern, Progression,
+    RepeatMatch, Spray, SprayPackets, Target, Verb,
 };
 
 macro_rules! words {
@@ -30,6 +30,8 @@ words! {
     SETS { ONE = "one", LIST = "list", FIRST = "first", ALL = "all" }
     /// Kinds of [`Target`].
     PACKETS { DATA = "data", ACK = "ack", NAK = "nak", CNP = "cnp", READ_REQUEST = "read-request" }
+    /// Hosts that have a flow table; the number of `BOTH` is the sum of those of its hosts.
+    TABLES { NOWHERE = "none", AT_REQUESTER = "requester", AT_RESPONDER = "responder", AT_BOTH = "both" }
     /// Forms of [`Progression`].
     PROGRESSIONS { SINGLE = "none", COUNTED = "count", TO_THE_END = "to-the-end" }
 }
@@ -51,6 +53,10 @@ macro_rules! names {
 
 /// [`HeaderField`], in its order.
 pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
+/// [`NamedPlacement`], in its order.
+pub(crate) const PLACES: &[&str] = NamedPlacement::WORDS;
+/// [`Operation`], in its order.
+pub(crate) const OPERATIONS: &[&str] = names!(Operation::NAMES);
 /// [`IterMode`], in its order.
 pub(crate) const ITER_MODES: &[&str] = IterMode::WORDS;
 /// [`DummyRule`], in its order.

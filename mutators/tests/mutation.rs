@@ -153,6 +153,21 @@ const SMALL: &str = r#"
     ets-weights = [1, 50, 100]
     strict-classes = { min = 0, max = 4 }
     swap-nics = true
+    [offload]
+    hosts = ["none", "requester", "responder", "both"]
+    flows = { min = 1, max = 24 }
+    egress-masks = { min = 1, max = 3 }
+    ingress-masks = { min = 1, max = 3 }
+    place = ["spread", "first", "last"]
+    actions = { min = 0, max = 2 }
+    vxlan = [false, true]
+    virtual-functions = { min = 1, max = 3 }
+    max-idle-ms = [1_000, 10_000]
+    revalidate-ms = [1, 500]
+    operations = 2
+    do = ["add-flows", "remove-flows", "add-masks", "unbind-vf", "stop-connections"]
+    count = { min = 1, max = 4 }
+    at-ms = [0, 500]
     [events]
     max-entries = 6
     rounds = { min = 1, max = 3 }
@@ -234,6 +249,17 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
         section("hosts", &roce);
         section("hosts", &classes(test.host(role)));
     }
+    let hosts = Role::ALL.map(|role| test.host(role).offload.is_some());
+    let hosts = ["none", "requester", "responder", "both"][usize::from(hosts[0]) + 2 * usize::from(hosts[1])];
+    section("offload", &toml::Table::from_iter([("hosts".to_owned(), hosts.into())]));
+    for role in Role::ALL {
+        if let Some(table) = value[role.name()].get("offload").and_then(toml::Value::as_table) {
+            section("offload", table);
+        }
+    }
+    for control in value.get("control").into_iter().flat_map(|controls| controls.as_array().unwrap()) {
+        section("offload", control.as_table().unwrap());
+    }
     for event in value.get("event").into_iter().flat_map(|events| events.as_array().unwrap()) {
         let mut event = event.as_table().unwrap().clone();
         event.entry("packet").or_insert("data".into());
@@ -264,7 +290,15 @@ fn chains_reach_every_corner_with_every_operator() {
         let values = target.space.values(entry.axis);
         let ends = match (entry.axis, values) {
             // Not in a test's text under this name.
-            (Axis::Addresses | Axis::MaxEntries | Axis::Innocent | Axis::SwapNics | Axis::Rounds, _) => {
+            (
+                Axis::Addresses
+                | Axis::MaxEntries
+                | Axis::Innocent
+                | Axis::SwapNics
+                | Axis::Rounds
+                | Axis::Operations,
+                _,
+            ) => {
                 continue;
             }
             (Axis::Progression, _) => continue,

@@ -31,7 +31,16 @@ pub struct Violation {
 impl Violation {
     /// Number, from 1, of the event in a path such as `event[2].psn`.
     fn event(&self) -> Option<usize> {
-        self.field.strip_prefix("event[")?.split_once(']')?.0.parse().ok()
+        self.entry_of("event[")
+    }
+
+    /// Number of the operation on a flow table that it is about, from 1.
+    fn control(&self) -> Option<usize> {
+        self.entry_of("control[")
+    }
+
+    fn entry_of(&self, list: &str) -> Option<usize> {
+        self.field.strip_prefix(list)?.split_once(']')?.0.parse().ok()
     }
 }
 
@@ -54,6 +63,17 @@ impl TestConfig {
         let faulty: BTreeSet<usize> = violations.iter().filter_map(Violation::event).collect();
         let mut number = 0;
         self.events.retain(|_| {
+            number += 1;
+            !faulty.contains(&number)
+        });
+        !faulty.is_empty()
+    }
+
+    /// Removes the operations on flow tables that violations of this configuration are about. Returns true if there are any.
+    pub fn drop_controls(&mut self, violations: &[Violation]) -> bool {
+        let faulty: BTreeSet<usize> = violations.iter().filter_map(Violation::control).collect();
+        let mut number = 0;
+        self.control.retain(|_| {
             number += 1;
             !faulty.contains(&number)
         });

@@ -27,6 +27,12 @@ pub(super) enum Axis {
     Copies,
     /// Paths of the network.
     Paths,
+    /// An operation on a flow table.
+    Operation(usize),
+    /// Flows, masks or connections of one.
+    OperationNumber(usize),
+    /// Its time.
+    OperationTime(usize),
     /// The second event, whose connections the first takes over.
     Merge(usize, usize),
     /// Connections of a class in an event.
@@ -65,6 +71,7 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
             .chain(config.network.loses().then_some(Axis::Losses))
             .chain(config.network.repeat.is_on().then_some(Axis::Copies))
             .chain((!config.network.paths.is_empty()).then_some(Axis::Paths))
+            .chain((0..config.control.len()).map(Axis::Operation))
             .collect()
     },
     // Parameters that differ between connections, before these are removed class by class.
@@ -97,6 +104,11 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
         let details =
             events.flat_map(|event| Detail::ALL.into_iter().map(move |one| Axis::Detail(event, one)));
         above_bottom(config, details)
+    },
+    |config| {
+        let operations = 0..config.control.len();
+        let axes = operations.flat_map(|at| [Axis::OperationNumber(at), Axis::OperationTime(at)]);
+        above_bottom(config, axes)
     },
     |_| vec![Axis::Order],
 ];
@@ -141,6 +153,12 @@ impl Axis {
             Self::Losses => config.network.loses().into(),
             Self::Copies => config.network.repeat.is_on().into(),
             Self::Paths => (!config.network.paths.is_empty()).into(),
+            Self::Operation(at) => u64::from(at < config.control.len()),
+            Self::OperationNumber(at) => {
+                let number = config.control.get(at).map_or(1, |control| control.operation.number());
+                u64::from(number).saturating_sub(1)
+            }
+            Self::OperationTime(at) => config.control.get(at).map_or(0, |control| control.at_ms.into()),
             Self::Merge(kept, gone) => u64::from(kept < gone && gone < config.events.len()),
             Self::Members(event, class) => connections::members_in(config, event, class),
             Self::Parameter(parameter) => parameter.height(config),
@@ -178,6 +196,12 @@ impl Axis {
             Self::Event(event) => drop(config.events.remove(event)),
             Self::Losses => config.network = config.network.without_losses(),
             Self::Paths => config.network = config.network.without_paths(),
+            Self::Operation(at) => drop(config.control.remove(at)),
+            Self::OperationNumber(at) => {
+                let operation = config.control[at].operation;
+                config.control[at].operation = operation.with_number(to as u32 + 1);
+            }
+            Self::OperationTime(at) => config.control[at].at_ms = to as u32,
             Self::Copies => copy_nothing(config),
             Self::Merge(kept, gone) => events::merge(config, kept, gone),
             Self::Members(event, class) => connections::reduce_members(config, event, class, to),

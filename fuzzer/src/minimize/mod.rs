@@ -15,6 +15,7 @@ mod derandomise;
 mod draw;
 mod events;
 mod fit;
+mod offload;
 mod parameters;
 mod restarts;
 mod search;

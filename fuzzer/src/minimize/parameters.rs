@@ -10,6 +10,7 @@ use corpus::{
     TrafficField, Verb,
 };
 
+use super::offload::TABLES;
 use super::{fit, shares};
 
 /// A parameter, or a setting of one that is simpler than others.
@@ -185,6 +186,7 @@ pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {
 pub(super) fn parameters() -> impl Iterator<Item = &'static Parameter> {
     class_parameters()
         .chain([LOAD.as_slice(), &TRAFFIC, &NETWORK, &REQUESTER, &RESPONDER].into_iter().flatten())
+        .chain(TABLES.as_flattened())
 }
 
 fn mtu_index(mtu: Mtu) -> usize {

@@ -26,6 +26,8 @@ pub(super) struct Size {
     /// Bytes of a message, after the MTU, which is a parameter: else messages of two packets would need the smallest MTU.
     bytes: u32,
     details: Heights,
+    /// Numbers and times of operations on flow tables.
+    operations: u64,
     /// Connections that have to be named one by one.
     listed: u64,
 }
@@ -61,7 +63,8 @@ impl Size {
             events: config.events.len()
                 + usize::from(config.network.loses())
                 + usize::from(config.network.repeat.is_on())
-                + config.network.paths.len(),
+                + config.network.paths.len()
+                + config.control.len(),
             members: config
                 .events
                 .iter()
@@ -70,6 +73,11 @@ impl Size {
             parameters: parameters().map(|parameter| parameter.height(config)).collect(),
             bytes: traffic.message_size,
             details: details.collect(),
+            operations: config
+                .control
+                .iter()
+                .map(|control| u64::from(control.operation.number()) + u64::from(control.at_ms))
+                .sum(),
             listed: config.events.iter().map(|event| listed(&event.connections)).sum(),
         }
     }

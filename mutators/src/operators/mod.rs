@@ -2,6 +2,7 @@
 
 mod classes;
 mod events;
+mod offload;
 mod sets;
 mod traffic;
 
@@ -64,7 +65,12 @@ struct Bench<'a> {
 
 /// Every operator, in the order of a printed target.
 pub fn all() -> impl Iterator<Item = &'static Operator> + Clone {
-    traffic::OPERATORS.iter().chain(classes::OPERATORS).chain(events::OPERATORS).chain(sets::OPERATORS)
+    traffic::OPERATORS
+        .iter()
+        .chain(classes::OPERATORS)
+        .chain(events::OPERATORS)
+        .chain(sets::OPERATORS)
+        .chain(offload::OPERATORS)
 }
 
 /// The operators of a target, to draw from: an exponential race, in which each runs with a random stream of its own. An

@@ -103,7 +103,7 @@ impl Bench<'_> {
     }
 
     /// Another value of an axis.
-    fn other(&mut self, axis: Axis) -> Applied {
+    pub(super) fn other(&mut self, axis: Axis) -> Applied {
         let values = &self.space[axis];
         match axis.entry().of {
             Of::Test(get, set) => {

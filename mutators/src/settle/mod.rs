@@ -10,6 +10,7 @@ mod traffic;
 
 use corpus::TestConfig;
 
+use crate::offload;
 use crate::space::Space;
 
 pub(crate) use addresses::give as give_addresses;
@@ -29,6 +30,7 @@ pub(crate) fn settle_or_plainest(space: &Space, test: &mut TestConfig) {
     if !settle(space, test) {
         let plain = TestConfig::default();
         (test.traffic, test.network, test.events) = (plain.traffic, plain.network, plain.events);
+        (test.requester.offload, test.responder.offload, test.control) = (None, None, Vec::new());
         settle(space, test);
     }
 }
@@ -48,6 +50,7 @@ pub(crate) fn drop_faulty(space: &Space, test: &mut TestConfig) -> bool {
             continue;
         }
         let mended = test.drop_events(&violations)
+            || test.drop_controls(&violations)
             || violations.iter().all(|one| network::is_of(&one.field)) && network::repair(space, test);
         if !mended {
             return false;
@@ -60,4 +63,5 @@ pub(crate) fn fit(space: &Space, test: &mut TestConfig) {
     traffic::fit(space, test);
     events::fit(space, test);
     network::fit(space, test);
+    offload::fit(space, test);
 }

@@ -32,6 +32,7 @@ const TOP: &[&str] = &[
     "traffic",
     "network",
     "hosts",
+    "offload",
     "events",
 ];
 /// Word in `oracles` that means every kind, but those that only targets which name them look for.
@@ -148,7 +149,9 @@ impl Reader<'_, '_> {
                     let known: Vec<&str> = all().map(|operator| operator.name).collect();
                     self.weights(OPERATORS, value, &known, |target| &mut target.operators);
                 }
-                section @ ("traffic" | "network" | "hosts" | "events") => self.section(section, value),
+                section @ ("traffic" | "network" | "hosts" | "offload" | "events") => {
+                    self.section(section, value)
+                }
                 unknown => self.unknown_key(&key.span(), unknown, unknown, TOP),
             }
         }

@@ -23,6 +23,7 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "counters", text: include_str!("../../targets/counters.toml") },
     Shipped { name: "corruption", text: include_str!("../../targets/corruption.toml") },
     Shipped { name: "multipath", text: include_str!("../../targets/multipath.toml") },
+    Shipped { name: "flow-table", text: include_str!("../../targets/flow-table.toml") },
     Shipped { name: "malformed", text: include_str!("../../targets/malformed.toml") },
 ];
 

@@ -1,0 +1,150 @@
+//! Flow tables, as targets vary them: the same at each host that has one, and operations on them.
+
+use corpus::{Control, Offload, Operation, Placement, Role, TestConfig};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::axis::Axis;
+use crate::space::Space;
+use crate::words;
+
+/// The word for the hosts that have a table.
+pub(crate) fn hosts(test: &TestConfig) -> u64 {
+    u64::from(test.requester.offload.is_some()) + 2 * u64::from(test.responder.offload.is_some())
+}
+
+/// Has the hosts of a word, and no other, have a table, with what the table of another one has.
+pub(crate) fn set_hosts(test: &mut TestConfig, word: u64) {
+    let table = table(test).cloned().unwrap_or_default();
+    for (role, bit) in Role::ALL.into_iter().zip([words::AT_REQUESTER, words::AT_RESPONDER]) {
+        test.host_mut(role).offload = (word & bit != 0).then(|| table.clone());
+    }
+}
+
+/// The table of the hosts, if one has one.
+pub(crate) fn table(test: &TestConfig) -> Option<&Offload> {
+    test.requester.offload.as_ref().or(test.responder.offload.as_ref())
+}
+
+/// A number of the table, or the default.
+pub(crate) fn get(test: &TestConfig, of: impl Fn(&Offload) -> u64) -> u64 {
+    table(test).map_or_else(|| of(&Offload::default()), &of)
+}
+
+/// Changes each table.
+pub(crate) fn set(test: &mut TestConfig, change: impl Fn(&mut Offload)) {
+    for role in Role::ALL {
+        test.host_mut(role).offload.iter_mut().for_each(&change);
+    }
+}
+
+/// The word of a placement; a list is none of them.
+pub(crate) fn of_place(place: &Placement) -> u64 {
+    match place {
+        Placement::Spread => 0,
+        Placement::First => 1,
+        Placement::Last => 2,
+        Placement::Masks(_) => words::PLACES.len() as u64,
+    }
+}
+
+/// The placement of a word.
+pub(crate) fn place(word: u64) -> Placement {
+    match word {
+        1 => Placement::First,
+        2 => Placement::Last,
+        _ => Placement::Spread,
+    }
+}
+
+/// Most operations of a test.
+fn most(space: &Space) -> usize {
+    space[Axis::Operations].largest() as usize
+}
+
+/// Random operations: none in half of the tests, one mostly in the others, each further one half as often.
+pub(crate) fn draw_operations(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    if most(space) == 0 || table(test).is_none() {
+        return;
+    }
+    while test.control.len() < most(space) && rng.random_ratio(1, 2) {
+        let one = operation(space, test, rng);
+        test.control.push(one);
+    }
+}
+
+/// A random operation at a host that has a table.
+pub(crate) fn operation(space: &Space, test: &TestConfig, rng: &mut ChaCha8Rng) -> Control {
+    let host = match hosts(test) {
+        words::AT_BOTH => Role::ALL[rng.random_range(0..Role::ALL.len())],
+        words::AT_RESPONDER => Role::Responder,
+        _ => Role::Requester,
+    };
+    let kind = space[Axis::Operation].draw(rng) as usize;
+    let (_, kind) = Operation::NAMES[kind.min(Operation::NAMES.len() - 1)];
+    let number = match kind {
+        Operation::UnbindVf(_) => {
+            rng.random_range(1..=table(test).map_or(1, |table| table.virtual_functions.max(1)))
+        }
+        Operation::StopConnections(_) => rng.random_range(1..=test.traffic.load.connections()),
+        _ => space[Axis::OperationCount].draw(rng) as u32,
+    };
+    let at_ms = space[Axis::OperationAt].draw(rng) as u32;
+    Control { at_ms, host, operation: kind.with_number(number) }
+}
+
+/// Returns true if the space has an operation, whatever the test.
+fn has(space: &Space, control: &Control) -> bool {
+    let kind = Operation::NAMES.iter().position(|(name, _)| *name == control.operation.name());
+    let counts = match control.operation {
+        // Bounded by the test.
+        Operation::UnbindVf(_) | Operation::StopConnections(_) => true,
+        operation => space[Axis::OperationCount].contains(operation.number().into()),
+    };
+    kind.is_some_and(|kind| space[Axis::Operation].contains(kind as u64))
+        && counts
+        && space[Axis::OperationAt].contains(control.at_ms.into())
+}
+
+/// Brings tables and operations inside of the space.
+pub(crate) fn fit(space: &Space, test: &mut TestConfig) {
+    let connections = test.traffic.load.connections();
+    let enough =
+        |test: &TestConfig| table(test).is_none_or(|table| table.flows >= table.least_flows(connections));
+    if !enough(test) {
+        let least = table(test).map_or(1, |table| table.least_flows(connections));
+        if let Some(flows) = space[Axis::Flows].at_least(least.into()) {
+            set(test, |table| table.flows = flows as u32);
+        } else {
+            let flows = space[Axis::Flows].largest() as u32;
+            let masks = [Axis::EgressMasks, Axis::IngressMasks].map(|axis| space[axis].smallest() as u32);
+            set(test, |table| {
+                table.flows = flows;
+                [table.egress_masks, table.ingress_masks] = masks;
+            });
+        }
+    }
+    if !enough(test) && space[Axis::OffloadHosts].contains(words::NOWHERE) {
+        set_hosts(test, words::NOWHERE);
+    }
+    let without: Vec<Role> =
+        Role::ALL.into_iter().filter(|role| test.host(*role).offload.is_none()).collect();
+    test.control.retain(|control| has(space, control) && !without.contains(&control.host));
+    test.control.truncate(most(space));
+}
+
+/// Reason why tables and operations are outside of the space.
+pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
+    if let [Some(one), Some(other)] = [&test.requester.offload, &test.responder.offload]
+        && one != other
+    {
+        return Err("responder.offload: tables of hosts that differ are outside of every space".into());
+    }
+    if test.control.len() > most(space) {
+        return Err(format!("it has {} operations; allowed: at most {}", test.control.len(), most(space)));
+    }
+    match test.control.iter().position(|control| !has(space, control)) {
+        Some(at) => Err(format!("control[{}]: it is outside of the space", at + 1)),
+        None => Ok(()),
+    }
+}
