@@ -54,6 +54,8 @@ pub struct Capabilities {
     pub max_addresses: usize,
     /// True if hosts may have IPv6 addresses.
     pub ipv6: bool,
+    /// Most entries of a host's flow table in each direction, where `settings` has [`RoceSetting::Offload`].
+    pub max_flows: u32,
     /// Settings of the RoCE stack that can be made.
     pub settings: BTreeSet<RoceSetting>,
     /// Values on both hosts of the settings that the testbed cannot make.
@@ -188,6 +190,7 @@ impl Capabilities {
             max_rd_atomic: fields::MAX_RD_ATOMIC.max as u8,
             max_addresses: MAX_ADDRESSES,
             ipv6: true,
+            max_flows: fields::OFFLOAD_FLOWS.max as u32,
             settings: RoceSetting::ALL.into(),
             fixed: RoceParameters::default(),
             nic_profiles: true,
@@ -286,6 +289,11 @@ impl Capabilities {
         if !self.ipv6 && host.ip_list.iter().any(|address| address.addr.is_ipv6()) {
             beyond(check, format!("{role}.ip-list"), "IPv6", "IPv4");
         }
+        if let Some(offload) = &host.offload
+            && self.settings.contains(&RoceSetting::Offload)
+        {
+            at_most(check, format_args!("{role}.offload.flows"), offload.flows.into(), self.max_flows.into());
+        }
         for setting in RoceSetting::ALL.into_iter().filter(|setting| !self.settings.contains(setting)) {
             let field = format!("{role}.{}", setting.path());
             match (setting.value(&host.roce), setting.value(&self.fixed)) {
@@ -377,6 +385,7 @@ mod tests {
             max_rd_atomic: 8,
             max_addresses: 2,
             ipv6: false,
+            max_flows: 1_000,
             settings: BTreeSet::new(),
             fixed: RoceParameters { dcqcn_np_enable: false, dcqcn_rp_enable: false, ..Default::default() },
             nic_profiles: false,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use nix::sys::sysinfo::sysinfo;
 use tonic::Status;
@@ -11,6 +11,7 @@ use tonic::Status;
 use super::journal;
 use super::kept::Kept;
 use super::roots::Roots;
+use super::tc::Interface;
 use crate::lock::locked;
 use crate::verbs::{Context, DeviceList, Verbs};
 
@@ -35,6 +36,8 @@ pub struct HostOptions {
     pub roots: Roots,
     /// Folder of the journals by which settings are put back after a crash of the agent.
     pub journals: PathBuf,
+    /// Network device that gets the flow tables of tests; none refuses tests with one. Its qdisc `clsact` is the agent's own.
+    pub flow_tables: Option<String>,
 }
 
 impl Default for HostOptions {
@@ -44,6 +47,7 @@ impl Default for HostOptions {
             max_memory: DEFAULT_MAX_MEMORY,
             roots: Roots::default(),
             journals: JOURNALS.into(),
+            flow_tables: None,
         }
     }
 }
@@ -57,15 +61,23 @@ pub struct Host {
     instance: u64,
     /// What became of the settings of agents that died.
     notes: Mutex<Vec<String>>,
+    /// The network device that gets flow tables.
+    flow_tables: Option<Arc<Interface>>,
 }
 
 impl Host {
-    /// Finds the RDMA stack, and puts back the settings of an agent that died. A host without a stack is described as such.
+    /// Finds the RDMA stack, puts back the settings of an agent that died and removes its flow table. A host without a stack is described
+    /// as such.
     #[must_use]
     pub fn new(options: HostOptions) -> Self {
         let verbs = Verbs::load().map_err(|error| error.to_string());
-        let host = Self { options, verbs, instance: rand::random(), notes: Mutex::default() };
+        let flow_tables = options.flow_tables.clone().map(|name| Arc::new(Interface::new(name)));
+        let host = Self { options, verbs, instance: rand::random(), notes: Mutex::default(), flow_tables };
         host.recover();
+        // A test tries again, and is refused if this fails again.
+        if let Some(Err(why)) = host.flow_tables.as_ref().map(|interface| interface.clear()) {
+            locked(&host.notes).push(why);
+        }
         host
     }
 
@@ -87,6 +99,11 @@ impl Host {
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         locked(&self.notes).clone()
+    }
+
+    /// The network device that gets flow tables.
+    pub(super) const fn flow_tables(&self) -> Option<&Arc<Interface>> {
+        self.flow_tables.as_ref()
     }
 
     /// Where the kernel's file systems are.

@@ -30,6 +30,7 @@ mod service;
 mod session;
 mod steps;
 mod sysfs;
+mod tc;
 mod test;
 mod traffic;
 mod value;

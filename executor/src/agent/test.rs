@@ -15,6 +15,7 @@ use super::proto::{self, HostError};
 use super::refusal::{cannot, invalid};
 use super::resources::{gids_of, initial_psn, memory_of, queues_of};
 use super::sysfs::CounterFiles;
+use super::tc::{self, FlowTable};
 use super::{limits, sysfs};
 use crate::verbs::{
     Channel, Context, Cq, Gid, Mr, Operation, Pd, Qp, RTS, Receive, Remote, Request, ToRtr, ToRts,
@@ -49,6 +50,7 @@ pub(super) struct Test {
     counter_files: Rc<CounterFiles>,
     errors: Vec<HostError>,
     _parameters: Applied,
+    _flow_table: Option<FlowTable>,
 }
 
 impl Test {
@@ -82,7 +84,17 @@ impl Test {
         let names = sysfs::names(host.roots(), &device, port, interface.clone());
         let family = sysfs::family(host.roots(), &device);
         let target = Target { roots: host.roots(), family, names: &names };
-        let (parameters, report) = Applied::new(config.host(role), &target, host.journals());
+        let (parameters, mut report) = Applied::new(config.host(role), &target, host.journals());
+        let flow_table = match host.flow_tables() {
+            Some(device) => {
+                device.put(&config, role, &gids, interface.as_deref(), host.roots()).map_err(cannot)?
+            }
+            None => tc::refused(&config, role).map_or(Ok(None), |why| Err(cannot(why)))?,
+        };
+        let flow_table = flow_table.map(|(table, told)| {
+            report.push(told);
+            table
+        });
         let pd = Pd::new(&context).map_err(cannot)?;
         let memory = memory_of(&config, role, &layout, &pd)?;
         let channel = Channel::new(&context).map_err(cannot)?;
@@ -114,6 +126,7 @@ impl Test {
             counter_files,
             errors: Vec::new(),
             _parameters: parameters,
+            _flow_table: flow_table,
         };
         Ok((test, prepared))
     }
@@ -149,6 +162,7 @@ impl Test {
                 port: self.port,
                 gid_index: u8::try_from(gid.index).expect("chosen among those that fit"),
                 traffic_class: class << CLASS_SHIFT | ECT0,
+                flow_label: tc::flow_label(&self.config, number),
                 service_level: class,
             };
             let to_rts = ToRts {

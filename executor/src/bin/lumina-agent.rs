@@ -53,6 +53,10 @@ struct Cli {
     /// back if this one dies.
     #[arg(long, value_name = "FOLDER", default_value_os_t = HostOptions::default().journals)]
     journals: PathBuf,
+    /// Network device that gets the flow tables of tests (`[requester.offload]`), as filters of `tc flower`. Its qdisc clsact is
+    /// the agent's own: one that is there is removed. Without this, tests with flow tables are refused.
+    #[arg(long, value_name = "IF")]
+    flow_tables: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -97,6 +101,7 @@ fn host_of(cli: &Cli) -> Host {
         devices: cli.device.clone(),
         max_memory: u64::from(cli.max_memory) << 20,
         journals: cli.journals.clone(),
+        flow_tables: cli.flow_tables.clone(),
         ..HostOptions::default()
     });
     for note in host.notes() {
@@ -116,9 +121,8 @@ async fn serve(cli: Cli) -> Result<(), String> {
         )
     })?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
+    // Only one agent listens there: what is left of another one is of one that died.
+    let host = host_of(&cli);
     println!("lumina-agent listens on {address}");
-    AgentService::new(host_of(&cli))
-        .serve(listener, keys.as_ref(), stop)
-        .await
-        .map_err(|error| error.to_string())
+    AgentService::new(host).serve(listener, keys.as_ref(), stop).await.map_err(|error| error.to_string())
 }

@@ -29,11 +29,15 @@ pub(crate) const VERBS: Files = &[
 /// Verbs, and the programs by which a script sets a guest up.
 pub(crate) const VERBS_AND_TOOLS: Files = &[
     ("busybox-static", &["bin/busybox"]),
-    ("iproute2", &["bin/rdma"]),
+    ("iproute2", &["bin/rdma", "sbin/tc"]),
+    ("libbpf1", &["lib/x86_64-linux-gnu/libbpf.so.1"]),
     ("libbsd0", &["lib/x86_64-linux-gnu/libbsd.so.0"]),
     ("libcap2", &["lib/x86_64-linux-gnu/libcap.so.2"]),
+    ("libelf1", &["lib/x86_64-linux-gnu/libelf.so.1"]),
     ("libmd0", &["lib/x86_64-linux-gnu/libmd.so.0"]),
     ("libmnl0", &["lib/x86_64-linux-gnu/libmnl.so.0"]),
+    ("libxtables12", &["lib/x86_64-linux-gnu/libxtables.so.12"]),
+    ("zlib1g", &["lib/x86_64-linux-gnu/libz.so.1"]),
     VERBS[0],
     VERBS[1],
     VERBS[2],

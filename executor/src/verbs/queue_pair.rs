@@ -47,6 +47,8 @@ pub struct ToRtr {
     pub gid_index: u8,
     /// Traffic class field (DSCP and ECN) of its packets.
     pub traffic_class: u8,
+    /// Flow label, of 20 bits, by which its UDP source port is chosen; 0 leaves that to the device.
+    pub flow_label: u32,
     /// Service level.
     pub service_level: u8,
 }
@@ -185,7 +187,7 @@ impl Qp {
             ah_attr: sys::AhAttr {
                 grh: sys::GlobalRoute {
                     dgid: gid_of(to.peer_ip),
-                    flow_label: 0,
+                    flow_label: to.flow_label,
                     sgid_index: to.gid_index,
                     hop_limit: HOP_LIMIT,
                     traffic_class: to.traffic_class,

@@ -1,11 +1,14 @@
 //! Capabilities of `rdma_rxe` in emulated guests.
 
-use corpus::{Capabilities, Quick};
+use corpus::{Capabilities, Quick, RoceSetting};
 
 use crate::guests::of_rxe;
 
 /// Message bytes of a test: each host has 256 MB of memory for all that it runs.
 const MAX_BYTES: u64 = 32 << 20;
+
+/// Entries of a flow table in each direction.
+const MAX_FLOWS: u32 = 4_096;
 
 /// Exponents of the ACK timer: a timer shorter than 67 ms expires on its own in an emulated host, and retries
 /// longer than a second take more time of a test than their findings are worth.
@@ -28,6 +31,9 @@ pub fn capabilities() -> Capabilities {
         max_bytes: MAX_BYTES,
         timeouts: TIMEOUTS,
         deterministic: false,
+        // The kernel's, which looks up each packet of rdma_rxe.
+        settings: [RoceSetting::Offload].into(),
+        max_flows: MAX_FLOWS,
         quick: Some(QUICK),
         ..of_rxe()
     }

@@ -17,7 +17,7 @@ use super::killed::LONG;
 use super::pair::{alone, test};
 
 /// Longer than any of the tests takes.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Starts a test, the responder's side first.
 async fn started(agents: &[AgentClient; 2], config: &TestConfig) -> [RunningTest; 2] {
@@ -32,17 +32,17 @@ async fn started(agents: &[AgentClient; 2], config: &TestConfig) -> [RunningTest
     [requester, responder]
 }
 
-async fn connected(address: SocketAddr) -> AgentClient {
+pub(crate) async fn connected(address: SocketAddr) -> AgentClient {
     AgentClient::connect(&Address::Tcp(address), None, Timeouts::default()).await.unwrap()
 }
 
 /// A pair of guests whose NICs lead to each other.
-fn pair(folder: &RunFolder) -> Pair {
-    let image = Cache::open(None).unwrap().image(&Kernel::V6_1).unwrap();
+pub(crate) fn pair(folder: &RunFolder, kernel: &Kernel) -> Pair {
+    let image = Cache::open(None).unwrap().image(kernel).unwrap();
     Pair::start(&Qemu::find(&image).unwrap(), [&image, &image], folder, &Wiring::Direct).unwrap()
 }
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
@@ -52,7 +52,7 @@ fn a_test_that_is_lost_in_its_middle_leaves_nothing_in_the_way_of_the_next() {
     const MESSAGES: u32 = 20;
     let _alone = alone();
     let folder = RunFolder::make().unwrap();
-    let pair = pair(&folder);
+    let pair = pair(&folder, &Kernel::V6_1);
     runtime().block_on(async {
         let agents = [connected(pair.requester.agent()).await, connected(pair.responder.agent()).await];
         let lost = started(&agents, &test(LONG, "")).await;
@@ -77,7 +77,7 @@ fn a_test_that_is_lost_in_its_middle_leaves_nothing_in_the_way_of_the_next() {
 fn a_guest_describes_its_device() {
     let _alone = alone();
     let folder = RunFolder::make().unwrap();
-    let pair = pair(&folder);
+    let pair = pair(&folder, &Kernel::V6_1);
     let description =
         runtime().block_on(async { connected(pair.requester.agent()).await.describe().await }).unwrap();
     assert!(description.kernel_release.starts_with("6.1."), "{}", description.kernel_release);

@@ -11,6 +11,7 @@ mod guests {
     #[path = "../support/environment.rs"]
     mod environment;
     mod events;
+    mod flow_tables;
     mod forged;
     mod forger;
     mod killed;

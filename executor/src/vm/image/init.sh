@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # First process of a guest of the VM testbed. What it says on the console begins with "guest: ".
 /bin/busybox --install -s /bin
-export PATH=/bin
+export PATH=/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
@@ -63,6 +63,8 @@ while read -r word rest; do
     keys) touch /keys/whole; killall lumina-agent ;;
     clock) date -s "@$rest" >/tmp/clock ;;
     link) ip link set eth0 "$rest" ;;
+    # busybox has a tc of its own, which knows no filters.
+    tc) /sbin/tc $rest </dev/null 2>&1 | while read -r line; do say "tc: $line"; done; say "tc ended" ;;
     crash) echo c >/proc/sysrq-trigger ;;
     ping) ping -c 3 -W 2 "$(address 0 "$peer")" >/tmp/ping && say "ping answered" || say "ping unanswered" ;;
     esac
@@ -72,8 +74,10 @@ access=--insecure
 while :; do
     # The control network ends in QEMU, at a port of this machine.
     [ ! -e /keys/whole ] || { access="--keys /keys"; say "agent has keys"; }
-    lumina-agent --listen 0.0.0.0:7471 $access
+    lumina-agent --listen 0.0.0.0:7471 --flow-tables eth0 $access
     # In the kernel's log, which is what a test keeps.
     echo "guest: agent ended with status $?" >/dev/kmsg
+    # What it had begun must not go on beside the next one.
+    killall -9 tc 2>/dev/null
     sleep 0.2
 done

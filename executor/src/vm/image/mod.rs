@@ -106,8 +106,9 @@ impl Cache {
         let contents = Agent::read(build.agent)?;
         let parts = self.of(build.kernel).join("parts");
         let manifest = match Manifest::read(&parts, build.kernel) {
-            Ok(manifest) => manifest,
-            Err(why) => {
+            Ok(manifest) if manifest.inputs == parts::choices() => manifest,
+            found => {
+                let why = found.err().unwrap_or_else(|| "other files of it are needed now".to_owned());
                 tell(Event::Step(&format!("Linux {}, from Debian: {why}", build.kernel)));
                 parts::fetch(build.kernel, build.mirror, &parts, tell)?
             }

@@ -14,9 +14,19 @@ use object::{Object as _, ObjectSection as _};
 use crate::guests::GuestError;
 use crate::guests::error::At as _;
 
-/// Modules that a guest needs: its NICs, RDMA for programs, soft-RoCE. `rdma_rxe` of 6.1 requests the
-/// checksum when a device is added, and names it nowhere: without `crc32_generic` that fails with ENOENT.
-const WANTED: [&str; 5] = ["crc32_generic", "virtio_pci", "virtio_net", "ib_uverbs", "rdma_rxe"];
+/// Modules that a guest needs: its NICs, RDMA for programs, soft-RoCE; and those of flow tables: the qdisc `clsact`, a classifier and
+/// an action. `rdma_rxe` of 6.1 requests the checksum when a device is added, and names it nowhere: without `crc32_generic`
+/// that fails with ENOENT.
+pub(super) const WANTED: [&str; 8] = [
+    "crc32_generic",
+    "virtio_pci",
+    "virtio_net",
+    "ib_uverbs",
+    "rdma_rxe",
+    "sch_ingress",
+    "cls_flower",
+    "act_gact",
+];
 
 /// Bytes that a module may have, unpacked.
 const LARGEST: u64 = 64 << 20;

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::modules;
 use crate::guests::apt::{Apt, Archives, Package, check_space};
 use crate::guests::error::At as _;
-use crate::guests::manifest::Manifest;
+use crate::guests::manifest::{Manifest, digest_of_bytes};
 use crate::guests::store::replace;
 use crate::guests::userland::{self, find, keep, lacks};
 use crate::guests::{Event, GuestError, Kernel};
@@ -15,6 +15,14 @@ use crate::guests::{Event, GuestError, Kernel};
 /// The kernel's file, and the folder of files that go into the initramfs.
 pub(super) const VMLINUZ: &str = "vmlinuz";
 pub(super) const ROOT: &str = "root";
+
+/// Checksums of the choices of files, which parts of other choices differ in.
+pub(super) fn choices() -> BTreeMap<String, String> {
+    let modules = digest_of_bytes(modules::WANTED.join(" ").as_bytes());
+    [("files", userland::digest(userland::VERBS_AND_TOOLS)), ("modules", modules)]
+        .map(|(name, digest)| (name.to_owned(), digest))
+        .into()
+}
 
 /// Fetches the parts for a kernel into `folder`, in place of its contents.
 pub(super) fn fetch(
@@ -59,7 +67,7 @@ pub(super) fn fetch(
             fs::remove_dir_all(folder).at("remove", folder)?;
         }
         let packages = packages.into_iter().chain([linux]).map(Package::kept).collect();
-        Manifest::of(new, kernel.clone(), release, packages, BTreeMap::new(), &files)
+        Manifest::of(new, kernel.clone(), release, packages, choices(), &files)
     })
 }
 
