@@ -34,7 +34,7 @@ pub struct Capabilities {
     pub paths: bool,
     /// True if its links have priority flow control (`pfc` of `[network]`).
     pub pfc: bool,
-    /// True if its hosts can change their flow tables during a test (`[[control]]`).
+    /// True if its hosts can change their flow tables during a test (`[[control]]`), and have tunnels.
     pub control: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,

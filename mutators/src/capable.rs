@@ -108,7 +108,8 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::SlowRestart => setting(RoceSetting::SlowRestart),
         Axis::LossRecovery => setting(RoceSetting::LossRecovery),
         Axis::OffloadHosts => setting(RoceSetting::Offload),
-        Axis::Operations => without(can.control),
+        Axis::Operations | Axis::Vxlan => without(can.control),
+        Axis::Flows => at_most(can.max_flows.into(), &fields::OFFLOAD_FLOWS),
         Axis::Classes => {
             let needed = [RoceSetting::TrafficClass, RoceSetting::Ets];
             without(needed.iter().all(|setting| can.settings.contains(setting)))

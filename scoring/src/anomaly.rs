@@ -26,6 +26,8 @@ pub enum Role {
     ReactionPoint,
     /// The port, which all packets of a host pass.
     Port,
+    /// The NIC's own switch, with the host's software for its flow table.
+    Eswitch,
 }
 
 impl fmt::Display for Role {
@@ -36,6 +38,7 @@ impl fmt::Display for Role {
             Self::NotificationPoint => "notification point",
             Self::ReactionPoint => "reaction point",
             Self::Port => "port",
+            Self::Eswitch => "eSwitch",
         })
     }
 }
@@ -143,6 +146,7 @@ impl Anomaly {
             Role::NotificationPoint => "notification-point",
             Role::ReactionPoint => "reaction-point",
             Role::Port => "port",
+            Role::Eswitch => "eswitch",
         };
         let (kind, rule, state) = (self.kind(), self.rule.name(), &self.state);
         let separator = if state.is_empty() { "" } else { "/" };

@@ -1,5 +1,6 @@
 //! The transition tables: their snapshots, and that every transition happens in some trace.
 
+use scoring::flow_table::tables::entry;
 use scoring::go_back_n::tables::{answers, requester, responder};
 use scoring::machines::table::{Next, describe, diagram};
 use scoring::selective_repeat::tables::{receiver, sender};
@@ -32,6 +33,7 @@ fn the_tables_are_these() {
         insta::assert_snapshot!("answers", matrix!(answers));
         insta::assert_snapshot!("sender", matrix!(sender));
         insta::assert_snapshot!("receiver", matrix!(receiver));
+        insta::assert_snapshot!("entry", matrix!(entry));
     });
 }
 

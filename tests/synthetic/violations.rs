@@ -788,6 +788,7 @@ fn every_rule_is_named_in_a_test() {
         include_str!("../../scoring/tests/by_hand/mitigation.rs"),
         include_str!("../../scoring/tests/by_hand/reordering.rs"),
         include_str!("../../scoring/tests/by_hand/selective.rs"),
+        include_str!("../../scoring/tests/by_hand/flow_table.rs"),
         include_str!("../../executor/tests/oracles/clock.rs"),
     ];
     for rule in Rule::ALL {

@@ -23,7 +23,7 @@ fn twins(below: &TestConfig, above: &TestConfig, eswitch: Eswitch, signature: &s
 #[test]
 fn entries_that_all_connections_lose_again_and_again() {
     let (below, above) = (slow(720), slow(757));
-    twins(&below, &above, slow_counters(), "offload-instability/requester/entries-in-use-deleted");
+    twins(&below, &above, slow_counters(), "offload-instability/eswitch/entries-in-use-deleted");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn entries_that_some_connections_lose() {
     };
     assert!((1..=5).all(|seed| with(600, seed).is_empty()));
     let now_and_then: Vec<String> = (1..=20).flat_map(|seed| with(620, seed)).collect();
-    let one = "offload-instability/requester/entry-in-use-deleted";
+    let one = "offload-instability/eswitch/entry-in-use-deleted";
     assert!(now_and_then.iter().any(|signature| signature == one), "{now_and_then:?}");
 }
 
@@ -66,7 +66,7 @@ fn entries_that_are_not_created() {
     let nic = |on_failure| Eswitch { masks: 3, on_failure, ..Eswitch::default() };
     let (below, above) = (operated(4, Operation::AddMasks(2)), operated(4, Operation::AddMasks(3)));
     twins(&below, &above, nic(OnFailure::Crash), "crash/requester/kernel-crashes/eswitch_entry_free");
-    twins(&below, &above, nic(OnFailure::Software), "offload-inconsistent/requester/entry-not-created/asked");
+    twins(&below, &above, nic(OnFailure::Software), "offload-inconsistent/eswitch/entry-not-created/asked");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn deletions_that_take_longer_with_more_entries() {
     let nic = Eswitch { delete_ns: 20_000, delete_per_entry_ns: 16, ..Eswitch::default() };
     // (20 + 0.016 n) / 20 is 3 at 2,500 entries; the median entry of a hundred is deleted with 50 fewer.
     let test = |flows| operated(flows, Operation::RemoveFlows(100));
-    twins(&test(2_500), &test(2_800), nic, "slow-control/requester/operation-slower-with-entries/delete");
+    twins(&test(2_500), &test(2_800), nic, "slow-control/eswitch/operation-slower-with-entries/delete");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_link_that_goes_down() {
     let mut busy = quiet.clone();
     (busy.traffic.message_size, busy.traffic.gap_ns) = (16 << 20, 0);
     (busy.traffic.num_msgs_per_qp, busy.control[0].at_ms) = (3, 5);
-    twins(&quiet, &busy, nic, "link-down/requester/link-goes-down");
+    twins(&quiet, &busy, nic, "link-down/eswitch/link-goes-down");
     // A conforming NIC waits for the messages.
     assert_eq!(found(&busy, Eswitch { insert_ns: 1, ..Eswitch::default() }), [""; 0]);
 }
@@ -113,7 +113,7 @@ fn a_connection_that_is_slower_than_others() {
         config
     };
     // A message takes about 2.5 µs: 60 masks more add twice as much.
-    twins(&test(40), &test(80), nic, "slow-flow/requester/flow-slower-than-others");
+    twins(&test(40), &test(80), nic, "slow-flow/eswitch/flow-slower-than-others");
 }
 
 /// ScalaCN figure 6, and what is left of it when the flows are gone.
@@ -131,14 +131,14 @@ fn messages_that_fall_off_with_some_more_flows_and_stay_there() {
         }
         config
     };
-    twins(&with(1_000), &with(1_010), nic, "performance-cliff/requester/performance-falls-off/latency");
+    twins(&with(1_000), &with(1_010), nic, "performance-cliff/eswitch/performance-falls-off");
     let removing = |flows: u32, removed: u32| {
         let operation = Operation::RemoveFlows(removed);
         let mut config = with(flows);
         config.control = Role::ALL.map(|host| Control { at_ms: 10, host, operation }).to_vec();
         config
     };
-    let no_recovery = "no-recovery/requester/removed-flows-still-cost/latency";
+    let no_recovery = "no-recovery/eswitch/removed-flows-still-cost";
     twins(&removing(990, 900), &removing(1_200, 1_100), nic, no_recovery);
 }
 

@@ -24,22 +24,12 @@ pub(crate) fn judge(
 ) -> bool {
     let ends = observation.connections.first();
     let hosts = [
-        (
-            Host::Requester,
-            Role::Requester,
-            ends.map(|ends| ends.requester.ip),
-            &observation.requester_control,
-        ),
-        (
-            Host::Responder,
-            Role::Responder,
-            ends.map(|ends| ends.responder.ip),
-            &observation.responder_control,
-        ),
+        (Host::Requester, ends.map(|ends| ends.requester.ip), &observation.requester_control),
+        (Host::Responder, ends.map(|ends| ends.responder.ip), &observation.responder_control),
     ];
     let mut cut_off = false;
-    for (host, role, address, records) in hosts {
-        let who = Who { role, address, connection: None };
+    for (host, address, records) in hosts {
+        let who = Who { role: Role::Eswitch, address, connection: None };
         let offload = config.and_then(|config| config.host(host).offload.as_ref());
         if let (Some(config), Some(offload)) = (config, offload) {
             entries(records, offload.flows, who, transitions, anomalies);

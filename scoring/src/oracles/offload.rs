@@ -36,11 +36,13 @@ impl<'a> Offloaded<'a> {
         (has_table && is_plain).then_some(Self { config, observation, analysis })
     }
 
-    /// Returns true if all packets went through the table: where some did not, their entries are to blame.
+    /// Returns true if all packets went through the table, once: where some did not, their entries are to blame, or what had them sent again.
     fn is_in_hardware(&self) -> bool {
         let events = [ControlEvent::SoftwareForwarded, ControlEvent::Stalled, ControlEvent::LinkDown];
         !self.records().any(|record| events.contains(&record.event))
             && self.observation.completions().iter().all(|one| one.status == CompletionStatus::Success)
+            && self.analysis.retransmissions.is_empty()
+            && self.analysis.expiries.is_empty()
     }
 
     fn records(&self) -> impl Iterator<Item = &'a ControlRecord> {
@@ -66,11 +68,12 @@ impl<'a> Offloaded<'a> {
     }
 
     fn who(&self, connection: Option<usize>) -> Who {
-        let requester = self.config.requester.offload.is_some();
-        let role = if requester { Role::Requester } else { Role::Responder };
         let ends = self.observation.connections.first();
-        let address = ends.map(|ends| if requester { ends.requester.ip } else { ends.responder.ip });
-        Who { role, address, connection }
+        let address = ends.map(|ends| match self.config.requester.offload {
+            Some(_) => ends.requester.ip,
+            None => ends.responder.ip,
+        });
+        Who { role: Role::Eswitch, address, connection }
     }
 
     /// The slowest connection, its median message and that of the others, where the connections do not compete for the link, and what
@@ -128,7 +131,7 @@ impl<'a> Offloaded<'a> {
         Some(Anomaly {
             rule: Rule::PerformanceFallsOff,
             who: self.who(None),
-            state: worse.state().into(),
+            state: "".into(),
             what,
             evidence,
         })
@@ -151,7 +154,7 @@ impl<'a> Offloaded<'a> {
         Some(Anomaly {
             rule: Rule::RemovedFlowsStillCost,
             who: self.who(None),
-            state: worse.state().into(),
+            state: "".into(),
             what,
             evidence,
         })
@@ -208,13 +211,6 @@ impl Worse {
         let there = mean(&usual.connections)?;
         (here.0 as f64 * 100.0 > there.0 as f64 * CLIFF_LATENCY_PERCENT)
             .then_some(Self::Latency { here, there })
-    }
-
-    const fn state(&self) -> &'static str {
-        match self {
-            Self::Goodput { .. } => "goodput",
-            Self::Latency { .. } => "latency",
-        }
     }
 
     fn evidence(&self) -> Evidence {

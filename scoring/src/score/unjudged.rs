@@ -13,6 +13,7 @@ use crate::messages::may_wait_for_ever;
 use crate::oracles::interoperability::Discards;
 use crate::oracles::mitigation::Mitigation;
 use crate::oracles::noisy_neighbor::Neighbours;
+use crate::oracles::offload::Offloaded;
 use crate::oracles::passage::Passage;
 use crate::oracles::reordering::Reordered;
 use crate::oracles::sharing::Sharing;
@@ -29,7 +30,7 @@ pub struct Unjudged {
 }
 
 /// Kinds of anomaly that cannot be told without the test.
-const OF_A_TEST: [Kind; 9] = [
+const OF_A_TEST: [Kind; 15] = [
     Kind::UnexpectedTimeout,
     Kind::RetryCount,
     Kind::Stall,
@@ -39,6 +40,12 @@ const OF_A_TEST: [Kind; 9] = [
     Kind::NonWorkConserving,
     Kind::MitigationHarm,
     Kind::ReorderCollapse,
+    Kind::SlowFlow,
+    Kind::PerformanceCliff,
+    Kind::NoRecovery,
+    Kind::OffloadInstability,
+    Kind::OffloadInconsistent,
+    Kind::SlowControl,
 ];
 
 const NO_COMPLETIONS: &str = "the completions of the messages are not known";
@@ -145,6 +152,16 @@ fn of_test(
             list.add(Kind::ReorderCollapse.name(), NO_COMPLETIONS);
         } else {
             list.lacks(Kind::ReorderCollapse, &[Reference::OnePath], references);
+        }
+    }
+    if let Some(offloaded) = Offloaded::of(config, observation, analysis) {
+        let needed = [
+            (offloaded.has_many_flows(), Kind::PerformanceCliff, Reference::FewerFlows),
+            (offloaded.removes_flows(), Kind::NoRecovery, Reference::WithoutRemoval),
+            (offloaded.operates(), Kind::SlowControl, Reference::FewestFlows),
+        ];
+        for (_, kind, reference) in needed.into_iter().filter(|(needed, ..)| *needed) {
+            list.lacks(kind, &[reference], references);
         }
     }
     if config.requester.ets.is_some() || config.responder.ets.is_some() {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
 
 mod discovery;
+mod flow_table;
 mod hand;
 mod latency;
 mod mitigation;

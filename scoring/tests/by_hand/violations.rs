@@ -27,6 +27,7 @@ fn broke(analysis: &Analysis, rule: &str, role: Role, packet: u32) {
         Role::NotificationPoint => "notification-point",
         Role::ReactionPoint => "reaction-point",
         Role::Port => "port",
+        Role::Eswitch => "eswitch",
     };
     assert!(
         anomaly.signature().starts_with(&format!("{}/{role}/{rule}/", anomaly.kind())),
