@@ -9,6 +9,7 @@ use crate::paths;
 use crate::settle::{fit_event, least_connections, network, spare};
 use crate::show::{allowed, word};
 use crate::space::Space;
+use crate::tables;
 
 /// The first reason, if there is one.
 pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
@@ -77,7 +78,7 @@ fn counts(axis: Axis, test: &TestConfig) -> bool {
         | Axis::Vxlan
         | Axis::VirtualFunctions
         | Axis::MaxIdle
-        | Axis::Revalidate => offload::table(test).is_some(),
+        | Axis::Revalidate => tables::table(test).is_some(),
         Axis::FlowletGap => network.spray == Spray::Flowlet,
         _ => true,
     }

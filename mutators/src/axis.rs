@@ -11,7 +11,7 @@ use corpus::{
     RepeatMatch, Spray, SprayPackets, TestConfig, TrafficField,
 };
 
-use crate::{offload, paths, words};
+use crate::{paths, tables, words};
 
 /// Form of the values of an axis in a file, and the numbers ([`crate::Values`]) that stand for them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,10 +148,10 @@ macro_rules! flag_of_host {
 macro_rules! of_table {
     ($field:ident, $to:expr) => {
         Of::Test(
-            |test| offload::get(test, |table| table.$field.into()),
+            |test| tables::get(test, |table| table.$field.into()),
             |test, value: u64| {
                 let to: fn(u64) -> _ = $to;
-                offload::set(test, |table| table.$field = to(value));
+                tables::set(test, |table| table.$field = to(value));
             },
         )
     };
@@ -321,7 +321,7 @@ axes! {
     SwapNics "hosts.swap-nics" Kind::Switch, 0, Of::Part,
         "Whether the two NICs of a campaign change places from test to test; it needs two different ones then.";
     OffloadHosts "offload.hosts" Kind::Words(words::TABLES), words::NOWHERE,
-        Of::Test(offload::hosts, offload::set_hosts),
+        Of::Test(tables::hosts, tables::set_hosts),
         "Hosts that have a flow table (`[requester.offload]` of a test); the other keys are of the tables, which are alike.";
     Flows "offload.flows" number!(OFFLOAD_FLOWS), fields::OFFLOAD_FLOWS.default,
         of_table!(flows, |value| value as u32), "Entries, those of the connections included; never fewer than the masks need.";
@@ -331,8 +331,8 @@ axes! {
         of_table!(ingress_masks, |value| value as u32), "Masks of packets that arrive.";
     Place "offload.place" Kind::Words(words::PLACES), 0,
         Of::Test(
-            |test| offload::table(test).map_or(0, |table| offload::of_place(&table.place)),
-            |test, word| offload::set(test, |table| table.place = offload::place(word)),
+            |test| tables::table(test).map_or(0, |table| tables::of_place(&table.place)),
+            |test, word| tables::set(test, |table| table.place = tables::place(word)),
         ), "Masks of the connections' entries.";
     Actions "offload.actions" number!(OFFLOAD_ACTIONS), fields::OFFLOAD_ACTIONS.default,
         of_table!(actions, |value| value as u32), "Actions on each packet.";
@@ -464,7 +464,7 @@ mod tests {
         let mut test = TestConfig::default();
         test.traffic.load = Load::Same { verb: Verb::Read, connections: 7 };
         paths::set_number(&mut test.network, 3);
-        offload::set_hosts(&mut test, words::AT_BOTH);
+        tables::set_hosts(&mut test, words::AT_BOTH);
         for entry in AXES {
             let values: Vec<u64> = match entry.kind {
                 Kind::Number(field) | Kind::Limit(field) => vec![field.min, field.max],

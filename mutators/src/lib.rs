@@ -16,6 +16,7 @@ mod paths;
 mod settle;
 mod show;
 mod space;
+mod tables;
 mod target;
 mod values;
 mod words;

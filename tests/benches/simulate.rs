@@ -1,13 +1,14 @@
-//! The simulated testbed on one core: traced packets a second, and what QPs, events, losses, copies and reordering cost.
+//! The simulated testbed on one core: traced packets a second, and what QPs, events, losses, copies, reordering and flow tables cost.
 
 use std::hint::black_box;
 use std::path::Path as File;
 
 use corpus::{
-    Action, ConnectionSet, Event, Load, LossRecovery, Network, Path, Repeat, Role, Spray, Target, TestConfig,
-    Verb,
+    Action, ConnectionSet, Event, Load, LossRecovery, Network, Offload, Path, Repeat, Role, Spray, Target,
+    TestConfig, Verb,
 };
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use executor::profile::Eswitch;
 use executor::{NicProfile, profile};
 
 /// Data packets of a test, whatever its number of QPs.
@@ -76,6 +77,17 @@ fn over_paths(nic: &str, paths: usize) -> (TestConfig, NicProfile) {
     (config, nic)
 }
 
+/// 16 connections between NICs with so many flows and masks in their tables, of which a packet is looked up in half.
+fn offloaded(flows: u32, masks: u32) -> (TestConfig, NicProfile) {
+    let mut config = config(Verb::Write, 16);
+    for role in Role::ALL {
+        config.host_mut(role).offload =
+            Some(Offload { flows, egress_masks: masks, ingress_masks: masks, ..Offload::default() });
+    }
+    let eswitch = Eswitch { egress_query_ns: 1, ingress_query_ns: 1, lookups: 1_024, ..Eswitch::default() };
+    (config, NicProfile { eswitch, ..NicProfile::default() })
+}
+
 fn simulate(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("simulate");
     group.sample_size(10);
@@ -116,6 +128,17 @@ fn simulate(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(run_on(&config, &profile) as u64));
         group.bench_with_input(
             BenchmarkId::new(format!("paths of {nic}"), paths),
+            &config,
+            |bencher, config| {
+                bencher.iter(|| black_box(run_on(config, &profile)));
+            },
+        );
+    }
+    for (flows, masks) in [(16, 1), (16_384, 1), (16_384, 1_024)] {
+        let (config, profile) = offloaded(flows, masks);
+        group.throughput(Throughput::Elements(run_on(&config, &profile) as u64));
+        group.bench_with_input(
+            BenchmarkId::new(format!("{flows} flows, masks"), masks),
             &config,
             |bencher, config| {
                 bencher.iter(|| black_box(run_on(config, &profile)));

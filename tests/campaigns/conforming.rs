@@ -27,7 +27,7 @@ fn false_alarms(seed: &str, executions: u64, strategies: &[&str]) -> Vec<String>
     let mut alarms = Vec::new();
     for strategy in strategies {
         for nic in &nics {
-            for target in ["general", "noisy-neighbor"] {
+            for target in ["general", "noisy-neighbor", "flow-table"] {
                 let out = format!("{target}-{strategy}-{}", nic.trim_matches(['.', '/']));
                 let args = [target, "--nic", nic, "--strategy", strategy, "--seed", seed];
                 let args = [&args[..], &["--executions", &limit, "--out", &out]].concat();

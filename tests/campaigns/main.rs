@@ -13,6 +13,7 @@ mod degenerate;
 mod discovery;
 mod effectiveness;
 mod endless;
+mod flow_table;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
 #[path = "../given.rs"]

@@ -6,12 +6,11 @@ use std::sync::LazyLock;
 
 use corpus::config::fields;
 use corpus::{
-    Load, LossDirection, LossEffect, LossModel, Mtu, PacketKinds, RoceParameters, TestConfig, Traffic,
-    TrafficField, Verb,
+    Load, LossDirection, LossEffect, LossModel, Mtu, Offload, PacketKinds, Placement, RoceParameters, Role,
+    TestConfig, Traffic, TrafficField, Verb,
 };
 
-use super::offload::TABLES;
-use super::{fit, shares};
+use super::{fit, offload, shares};
 
 /// A parameter, or a setting of one that is simpler than others.
 #[derive(Debug)]
@@ -131,6 +130,70 @@ macro_rules! shares {
     };
 }
 
+/// A number of a table: its distance from the default.
+macro_rules! of_table {
+    ($role:ident, $field:ident) => {
+        Parameter::Other {
+            height: |config| {
+                offload::height(config, Role::$role, |table| {
+                    u64::from(table.$field.abs_diff(Offload::default().$field))
+                })
+            },
+            lower: |config, to| {
+                offload::lower(config, Role::$role, |table| {
+                    let default = Offload::default().$field;
+                    let to = to as u32;
+                    table.$field = if table.$field > default { default + to } else { default - to };
+                })
+            },
+        }
+    };
+}
+
+macro_rules! table {
+    ($role:ident) => {
+        [
+            Parameter::Other {
+                height: |config| offload::height(config, Role::$role, |_| 1),
+                lower: |config, _| offload::take_away(config, Role::$role),
+            },
+            of_table!($role, egress_masks),
+            of_table!($role, ingress_masks),
+            // Fewer masks need fewer flows.
+            Parameter::Other {
+                height: |config| {
+                    let connections = config.traffic.load.connections();
+                    offload::height(config, Role::$role, |table| {
+                        table.flows.saturating_sub(table.least_flows(connections)).into()
+                    })
+                },
+                lower: |config, to| {
+                    let connections = config.traffic.load.connections();
+                    offload::lower(config, Role::$role, |table| {
+                        table.flows = table.least_flows(connections) + to as u32
+                    });
+                },
+            },
+            Parameter::Other {
+                height: |config| {
+                    offload::height(config, Role::$role, |table| u64::from(table.place != Placement::Spread))
+                },
+                lower: |config, _| {
+                    offload::lower(config, Role::$role, |table| table.place = Placement::Spread)
+                },
+            },
+            of_table!($role, actions),
+            Parameter::Other {
+                height: |config| offload::height(config, Role::$role, |table| table.vxlan.into()),
+                lower: |config, _| offload::lower(config, Role::$role, |table| table.vxlan = false),
+            },
+            of_table!($role, virtual_functions),
+            of_table!($role, max_idle_ms),
+            of_table!($role, revalidate_ms),
+        ]
+    };
+}
+
 static SHARES: [[Parameter; 10]; 2] = [shares!(requester: 1 2 3 4 5 6 7), shares!(responder: 1 2 3 4 5 6 7)];
 // Weights need classes, so they go first: sweeps begin at the end.
 static CLASSES: [Parameter; 4] = [
@@ -176,6 +239,8 @@ static NETWORK: [Parameter; 9] = [
 ];
 static REQUESTER: [Parameter; 6] = host!(requester);
 static RESPONDER: [Parameter; 6] = host!(responder);
+
+static TABLES: [[Parameter; 10]; 2] = [table!(Requester), table!(Responder)];
 
 /// Traffic classes and their weights.
 pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {

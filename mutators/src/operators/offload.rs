@@ -7,6 +7,7 @@ use super::traffic::operators;
 use super::{Applied, Bench, Operator};
 use crate::axis::Axis;
 use crate::offload;
+use crate::tables;
 
 operators! {
     "offload-hosts" 0.5 "Other hosts have a flow table." |on| on.other(Axis::OffloadHosts);
@@ -20,7 +21,7 @@ operators! {
     };
     "virtual-functions" 0.25 "More or fewer virtual functions." |on| on.other(Axis::VirtualFunctions);
     "operation" 1.0 "One more operation on a flow table." |on| {
-        if offload::table(on.test).is_none() {
+        if tables::table(on.test).is_none() {
             return Applied::NotApplicable;
         }
         let one = offload::operation(on.space, on.test, on.rng);

@@ -150,7 +150,7 @@ impl Reader<'_, '_> {
                     self.weights(OPERATORS, value, &known, |target| &mut target.operators);
                 }
                 section @ ("traffic" | "network" | "hosts" | "offload" | "events") => {
-                    self.section(section, value)
+                    self.section(section, value);
                 }
                 unknown => self.unknown_key(&key.span(), unknown, unknown, TOP),
             }

@@ -4,7 +4,6 @@ use dumper::observation::{CompletionStatus, ControlEvent};
 use dumper::{Completion, HostCounters, Nanos, Observation};
 use serde::{Deserialize, Serialize};
 
-use super::offload::median;
 use super::passage::Burst;
 use super::recovery::Recovery;
 use super::spacing::Gaps;
@@ -96,6 +95,12 @@ impl Baseline {
             operations: Operations::of(observation),
         }
     }
+}
+
+/// The median, the later of two; none of none.
+pub(crate) fn median(mut times: Vec<Nanos>) -> Option<Nanos> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
 }
 
 /// From the first posting to the last completion, and the bytes of completed messages over that, in bits per second.

@@ -7,7 +7,7 @@ use corpus::{Operation, Role as Host, TestConfig};
 use dumper::observation::{CompletionStatus, ControlEvent, ControlRecord};
 use dumper::{Completion, Nanos, Observation};
 
-use super::baseline::{Baseline, Mct, Operations, goodput};
+use super::baseline::{Baseline, Mct, Operations, goodput, median};
 use super::spacing::Gaps;
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
@@ -241,9 +241,4 @@ fn mean(connections: &[Mct]) -> Option<Nanos> {
     let messages: u64 = connections.iter().map(|one| u64::from(one.completed)).sum();
     let total: u64 = connections.iter().map(|one| one.mean.0 * u64::from(one.completed)).sum();
     total.checked_div(messages).map(Nanos)
-}
-
-pub(super) fn median(mut times: Vec<Nanos>) -> Option<Nanos> {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied()
 }

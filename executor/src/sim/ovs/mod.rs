@@ -177,7 +177,7 @@ impl Ovs {
         while let Some(work) = self.work.take_due(now) {
             match work {
                 Work::Operate(number) => {
-                    self.operate(self.controls[number].operation, now, eswitch, generators)
+                    self.operate(self.controls[number].operation, now, eswitch, generators);
                 }
                 Work::Done => self.done(now, eswitch),
                 Work::LinkUp => {
