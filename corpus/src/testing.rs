@@ -207,7 +207,7 @@ fn classes(connections: u32) -> impl Strategy<Value = (Option<TrafficClass>, Opt
 
 /// Any flow table with an entry for each of so many connections, or none.
 fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
-    let place = (0..4_u8, vec(1..=4_u32, connections as usize));
+    let place = (0..5_u8, vec(1..=4_u32, connections as usize));
     let path = (0..=8_u32, any::<bool>());
     let host =
         (within(&fields::VIRTUAL_FUNCTIONS), within(&fields::MAX_IDLE_MS), within(&fields::REVALIDATE_MS));
@@ -219,6 +219,7 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
             0 => Placement::Spread,
             1 => Placement::First,
             2 => Placement::Last,
+            3 => Placement::Apart,
             _ => Placement::Masks(masks),
         };
         let (virtual_functions, max_idle_ms, revalidate_ms) = host;

@@ -40,6 +40,7 @@ pub(crate) fn of_place(place: &Placement) -> u64 {
         Placement::Spread => 0,
         Placement::First => 1,
         Placement::Last => 2,
+        Placement::Apart => 3,
         Placement::Masks(_) => words::PLACES.len() as u64,
     }
 }
@@ -49,6 +50,7 @@ pub(crate) fn place(word: u64) -> Placement {
     match word {
         1 => Placement::First,
         2 => Placement::Last,
+        3 => Placement::Apart,
         _ => Placement::Spread,
     }
 }

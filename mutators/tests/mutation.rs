@@ -158,7 +158,7 @@ const SMALL: &str = r#"
     flows = { min = 1, max = 24 }
     egress-masks = { min = 1, max = 3 }
     ingress-masks = { min = 1, max = 3 }
-    place = ["spread", "first", "last"]
+    place = ["spread", "first", "last", "apart"]
     actions = { min = 0, max = 2 }
     vxlan = [false, true]
     virtual-functions = { min = 1, max = 3 }

@@ -60,7 +60,7 @@ fn place(offload: &Offload, connections: u32, path: &str, check: &mut Check) {
             plural(list.len() as u64, "mask"),
             plural(connections.into(), "connection")
         );
-        let help = "list one mask for each connection, or write \"spread\", \"first\" or \"last\"";
+        let help = "list one mask for each connection, or write \"spread\", \"first\", \"last\" or \"apart\"";
         check.fail(&path, message, help, &["traffic.num-connections"]);
     }
     let most = offload.egress_masks.max(offload.ingress_masks);

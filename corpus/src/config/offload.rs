@@ -68,6 +68,8 @@ pub enum Placement {
     First,
     /// The last for all.
     Last,
+    /// The first for all but the last connection, and for that the last (ScalaCN figure 5).
+    Apart,
     /// One for each connection, from 1; in a direction that has fewer masks, its last.
     Masks(Vec<u32>),
 }
@@ -80,7 +82,9 @@ words! {
     /// [`Placement::First`].
     First "first",
     /// [`Placement::Last`].
-    Last "last";
+    Last "last",
+    /// [`Placement::Apart`].
+    Apart "apart";
 }
 
 impl From<NamedPlacement> for Placement {
@@ -89,6 +93,7 @@ impl From<NamedPlacement> for Placement {
             NamedPlacement::Spread => Self::Spread,
             NamedPlacement::First => Self::First,
             NamedPlacement::Last => Self::Last,
+            NamedPlacement::Apart => Self::Apart,
         }
     }
 }
@@ -106,6 +111,13 @@ impl Placement {
             }
             Self::First => 1,
             Self::Last => masks,
+            Self::Apart => {
+                if qpn == connections {
+                    masks
+                } else {
+                    1
+                }
+            }
             Self::Masks(list) => list.get(qpn as usize - 1).copied().unwrap_or(1),
         };
         mask.min(masks)
@@ -133,6 +145,7 @@ mod tests {
         let place = Placement::Masks(vec![3, 1]);
         assert_eq!([1, 2].map(|qpn| place.mask_of(qpn, 2, 4)), [3, 1]);
         assert_eq!(place.mask_of(1, 2, 2), 2);
+        assert_eq!([1, 2, 3].map(|qpn| Placement::Apart.mask_of(qpn, 3, 7)), [1, 1, 7]);
         assert_eq!((Placement::First.mask_of(2, 2, 7), Placement::Last.mask_of(2, 2, 7)), (1, 7));
     }
 }

@@ -123,6 +123,7 @@ fn host(out: &mut Out, name: &str, host: &Host) {
             Placement::Spread => out.text("place", NamedPlacement::Spread.name()),
             Placement::First => out.text("place", NamedPlacement::First.name()),
             Placement::Last => out.text("place", NamedPlacement::Last.name()),
+            Placement::Apart => out.text("place", NamedPlacement::Apart.name()),
         }
         out.field("actions", offload.actions);
         out.field("vxlan", offload.vxlan);
