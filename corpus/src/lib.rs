@@ -48,8 +48,8 @@ pub use config::{
     Action, Cidr, ConnectionSet, Control, ControlPacket, Copies, DummyRule, Ets, Event, HeaderField, Host,
     IterMode, Load, LossDirection, LossEffect, LossModel, LossRecovery, Mtu, NamedPlacement, Network,
     Offload, Operation, PacketKinds, Path, Pattern, Physical, Placement, Progression, Repeat, RepeatMatch,
-    RoceParameters, Role, SetField, Spray, SprayPackets, Target, TestConfig, Traffic, TrafficClass,
-    TrafficField, Verb,
+    RoceParameters, Role, Scheduler, SetField, Spray, SprayPackets, Target, TestConfig, Traffic,
+    TrafficClass, TrafficField, Verb,
 };
 pub use dumper::{ActionKind, Form};
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem, without_controls};

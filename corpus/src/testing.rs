@@ -6,8 +6,8 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use crate::config::{
     Action, Cidr, ConnectionSet, Control, ControlPacket, Ets, Event, Files, Form, HeaderField, Host,
     IterMode, Load, LossDirection, LossEffect, LossModel, LossRecovery, Mtu, Network, Offload, Operation,
-    PacketKinds, Path, Physical, Placement, Progression, Repeat, RepeatMatch, RoceParameters, Role, SetField,
-    Spray, SprayPackets, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
+    PacketKinds, Path, Physical, Placement, Progression, Repeat, RepeatMatch, RoceParameters, Role,
+    Scheduler, SetField, Spray, SprayPackets, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
     fields::{self, IntField},
 };
 
@@ -211,9 +211,11 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
     let path = (0..=8_u32, any::<bool>());
     let host =
         (within(&fields::VIRTUAL_FUNCTIONS), within(&fields::MAX_IDLE_MS), within(&fields::REVALIDATE_MS));
-    let table = (0..=1_000_u32, 1..=4_u32, 1..=4_u32, place, path, host);
+    let scheduler = (select(Scheduler::NAMES), within(&fields::HYPER_ENTRIES));
+    let table = (0..=1_000_u32, 1..=4_u32, 1..=4_u32, place, path, (host, scheduler));
     option::weighted(0.3, table).prop_map(move |table| {
-        let (more, egress_masks, ingress_masks, (place, mut masks), (actions, vxlan), host) = table?;
+        let (more, egress_masks, ingress_masks, (place, mut masks), (actions, vxlan), (host, scheduler)) =
+            table?;
         masks.iter_mut().for_each(|mask| *mask = (*mask).min(egress_masks.max(ingress_masks)));
         let place = match place {
             0 => Placement::Spread,
@@ -223,6 +225,7 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
             _ => Placement::Masks(masks),
         };
         let (virtual_functions, max_idle_ms, revalidate_ms) = host;
+        let ((_, scheduler), hyper_entries) = scheduler;
         Some(Offload {
             flows: connections + 4 + more,
             egress_masks,
@@ -233,6 +236,8 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
             virtual_functions: virtual_functions as u32,
             max_idle_ms: max_idle_ms as u32,
             revalidate_ms: revalidate_ms as u32,
+            scheduler,
+            hyper_entries: hyper_entries as u32,
         })
     })
 }

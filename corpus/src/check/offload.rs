@@ -45,6 +45,7 @@ fn bounds(offload: &Offload, path: &str, check: &mut Check) {
         (offload.virtual_functions, &fields::VIRTUAL_FUNCTIONS),
         (offload.max_idle_ms, &fields::MAX_IDLE_MS),
         (offload.revalidate_ms, &fields::REVALIDATE_MS),
+        (offload.hyper_entries, &fields::HYPER_ENTRIES),
     ];
     for (value, field) in numbers {
         check.bounds(format_args!("{path}.{}", field.key), value, field);

@@ -166,6 +166,8 @@ int_fields! {
     MAX_IDLE_MS = "max-idle-ms", 1, 600_000, 10_000, "ms", "10 s is the default of Open vSwitch (`max-idle`); ten minutes are beyond a usable test";
     /// Time from one look at the entries to the next.
     REVALIDATE_MS = "revalidate-ms", 1, 60_000, 500, "ms", "500 ms is the default of Open vSwitch (`max-revalidator`)";
+    /// Entries of the hyper mask.
+    HYPER_ENTRIES = "hyper-entries", 1, 65_536, 4_096, "", "as many as a table can have";
     /// Time of an operation on a flow table.
     CONTROL_AT_MS = "at-ms", 0, 3_600_000, 0, "ms", "an hour is beyond a usable test";
     /// Flows, masks or connections of an operation.

@@ -21,7 +21,7 @@ pub use event::{
 pub use host::{Ets, Host, LossRecovery, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, PacketKinds};
-pub use offload::{NamedPlacement, Offload, Placement};
+pub use offload::{NamedPlacement, Offload, Placement, Scheduler};
 pub use path::{Path, Spray, SprayPackets};
 pub use repeat::{Repeat, RepeatMatch};
 pub use set_field::{HeaderField, SetField};

@@ -25,6 +25,10 @@ pub struct Offload {
     pub max_idle_ms: u32,
     /// Time from one look of the host at its entries to the next, in ms.
     pub revalidate_ms: u32,
+    /// The order in which masks are looked through.
+    pub scheduler: Scheduler,
+    /// Entries of the hyper mask of [`Scheduler::Hyper`].
+    pub hyper_entries: u32,
 }
 
 impl Offload {
@@ -55,6 +59,8 @@ impl Default for Offload {
             virtual_functions: 1,
             max_idle_ms: 10_000,
             revalidate_ms: 500,
+            scheduler: Scheduler::Ovs,
+            hyper_entries: 4_096,
         }
     }
 }
@@ -75,6 +81,12 @@ pub enum Placement {
 }
 
 words! {
+    /// Order in which the masks of a table are looked through.
+    Scheduler:
+    /// That in which they were made (Open vSwitch).
+    Ovs "ovs",
+    /// A mask for the flows that were seen last in front of all, and then those that find most packets (ScalaCN §4.3).
+    Hyper "hyper";
     /// [`Placement`] of a name.
     NamedPlacement:
     /// [`Placement::Spread`].

@@ -4,7 +4,7 @@ use super::HOMES;
 use crate::{
     config::{
         Cidr, Ets, Host, LossRecovery, NamedPlacement, Offload, Physical, Placement, RoceParameters, Role,
-        TrafficClass, default_address, fields,
+        Scheduler, TrafficClass, default_address, fields,
     },
     source::{Node, Reader, Section, Value, quoted},
 };
@@ -51,6 +51,8 @@ fn read_offload(mut section: Section<'_>, r: &mut Reader<'_>) -> Offload {
         virtual_functions: section.int(r, &fields::VIRTUAL_FUNCTIONS),
         max_idle_ms: section.int(r, &fields::MAX_IDLE_MS),
         revalidate_ms: section.int(r, &fields::REVALIDATE_MS),
+        scheduler: section.opt_choice(r, "scheduler", Scheduler::NAMES).unwrap_or(Scheduler::Ovs),
+        hyper_entries: section.int(r, &fields::HYPER_ENTRIES),
     };
     section.finish(r, &HOMES);
     offload

@@ -130,6 +130,8 @@ fn host(out: &mut Out, name: &str, host: &Host) {
         out.field("virtual-functions", offload.virtual_functions);
         out.field("max-idle-ms", offload.max_idle_ms);
         out.field("revalidate-ms", offload.revalidate_ms);
+        out.text("scheduler", offload.scheduler.name());
+        out.field("hyper-entries", offload.hyper_entries);
     }
     out.header(&format!("[{name}.roce-parameters]"));
     out.field("dcqcn-rp-enable", host.roce.dcqcn_rp_enable);

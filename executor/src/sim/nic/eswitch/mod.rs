@@ -2,17 +2,19 @@
 //! it has come from there (ScalaCN §4.1 and §4.2).
 
 mod credit;
+mod hyper;
 mod lookups;
 mod tables;
 
 use std::collections::VecDeque;
 
-use corpus::Offload;
+use corpus::{Offload, Scheduler};
 use dumper::Nanos;
 
 use crate::profile::Eswitch as Profile;
 use crate::sim::packet::Packet;
 pub(in crate::sim) use credit::Credit;
+use hyper::Hyper;
 use lookups::Lookups;
 use tables::{EGRESS, Entry, INGRESS, Tables};
 
@@ -28,6 +30,8 @@ pub(in crate::sim) struct Eswitch {
     entries: Vec<Option<Entry>>,
     /// By QP.
     qps: Vec<Flow>,
+    /// Of each direction, if the host has it; apart, as few tests have it.
+    hyper: Option<Box<[Hyper; 2]>>,
     /// True once entries have changed, so that the costs of packets are due anew.
     changed: bool,
     /// Of a packet that no entry matches: all masks are looked through.
@@ -45,6 +49,9 @@ pub(in crate::sim) struct Eswitch {
 struct Flow {
     /// Time of a look-up in each direction.
     costs: [Nanos; 2],
+    /// Masks that a packet is looked up in, and its own.
+    searched: [u32; 2],
+    masks: [u32; 2],
     has_entry: bool,
     /// True once the host knows that it has none.
     called: bool,
@@ -80,6 +87,8 @@ impl Eswitch {
             tables: Tables::new(profile),
             entries: Vec::new(),
             qps: (0..qps).map(|_| Flow::default()).collect(),
+            hyper: (offload.scheduler == Scheduler::Hyper)
+                .then(|| Box::new([EGRESS, INGRESS].map(|_| Hyper::new(offload.hyper_entries)))),
             changed: true,
             others: [Nanos::ZERO; 2],
             egress: Lookups::new(profile),
@@ -133,16 +142,19 @@ impl Eswitch {
     fn settle(&mut self) {
         self.changed = false;
         self.tables.settle();
-        let query = [self.profile.egress_query_ns, self.profile.ingress_query_ns];
-        let cost = |direction: usize, masks: u32| Nanos(query[direction] * u64::from(masks) + self.actions.0);
+        let (profile, actions) = (self.profile, self.actions);
+        let cost = |direction, masks| cost(&profile, actions, direction, masks);
         self.others = [EGRESS, INGRESS].map(|direction| cost(direction, self.tables.masks(direction)));
         for (flow, number) in self.qps.iter_mut().zip(0..) {
             let entry = self.entries.get(number).copied().flatten();
             flow.has_entry = entry.is_some();
             flow.called &= !flow.has_entry;
-            flow.costs = entry.map_or(self.others, |entry| {
-                [EGRESS, INGRESS].map(|direction| cost(direction, self.tables.searched(entry, direction)))
-            });
+            flow.costs = self.others;
+            if let Some(entry) = entry {
+                flow.masks = entry.masks();
+                flow.searched = [EGRESS, INGRESS].map(|direction| self.tables.searched(entry, direction));
+                flow.costs = [EGRESS, INGRESS].map(|direction| cost(direction, flow.searched[direction]));
+            }
         }
     }
 
@@ -156,6 +168,14 @@ impl Eswitch {
         flow.last = now;
         let (takes, earliest) = (flow.costs[direction], flow.done[direction]);
         if flow.has_entry {
+            let takes = match &mut self.hyper {
+                None => takes,
+                Some(hyper) => {
+                    let (mask, place) = (flow.masks[direction], flow.searched[direction]);
+                    let searched = hyper[direction].search(qp, mask, place, now);
+                    cost(&self.profile, self.actions, direction, searched)
+                }
+            };
             return (takes, earliest);
         }
         if !flow.called {
@@ -228,4 +248,10 @@ impl Eswitch {
     pub(in crate::sim::nic) fn take_ingress(&mut self, now: Nanos) -> Option<Packet> {
         self.ingress.take(now)
     }
+}
+
+/// Time of a look-up in so many masks.
+fn cost(profile: &Profile, actions: Nanos, direction: usize, masks: u32) -> Nanos {
+    let query = [profile.egress_query_ns, profile.ingress_query_ns][direction];
+    Nanos(query * u64::from(masks) + actions.0)
 }

@@ -16,6 +16,12 @@ pub(super) struct Entry {
     masks: [u32; 2],
 }
 
+impl Entry {
+    pub(super) const fn masks(self) -> [u32; 2] {
+        self.masks
+    }
+}
+
 /// A table.
 #[derive(Debug, Default)]
 struct Table {
