@@ -9,8 +9,8 @@ use dumper::{ActionKind, Form};
 use crate::check::{Check, Violation};
 use crate::config::fields::{self, MAX_ADDRESSES};
 use crate::config::{
-    Action, ControlPacket, HeaderField, Host, LossRecovery, Mtu, RoceParameters, Role, SetField, Target,
-    TestConfig, Verb,
+    Action, ControlPacket, HeaderField, Host, LossRecovery, Mtu, RoceParameters, Role, Scheduler, SetField,
+    Target, TestConfig, Verb,
 };
 
 /// Capabilities of a testbed.
@@ -34,7 +34,7 @@ pub struct Capabilities {
     pub paths: bool,
     /// True if its links have priority flow control (`pfc` of `[network]`).
     pub pfc: bool,
-    /// True if its hosts can change their flow tables during a test (`[[control]]`), and have tunnels.
+    /// True if its hosts can change their flow tables during a test (`[[control]]`), and have tunnels and schedulers.
     pub control: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,
@@ -293,6 +293,17 @@ impl Capabilities {
             && self.settings.contains(&RoceSetting::Offload)
         {
             at_most(check, format_args!("{role}.offload.flows"), offload.flows.into(), self.max_flows.into());
+            if !self.control && offload.vxlan {
+                beyond(check, format!("{role}.offload.vxlan"), "tunnels", "false");
+            }
+            if !self.control && offload.scheduler != Scheduler::Ovs {
+                beyond(
+                    check,
+                    format!("{role}.offload.scheduler"),
+                    offload.scheduler.name(),
+                    Scheduler::Ovs.name(),
+                );
+            }
         }
         for setting in RoceSetting::ALL.into_iter().filter(|setting| !self.settings.contains(setting)) {
             let field = format!("{role}.{}", setting.path());

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use corpus::{Load, Mtu, Offload, Placement, Role, TestConfig, Verb};
+use corpus::{Load, Mtu, Offload, Placement, Role, Scheduler, TestConfig, Verb};
 use executor::profile::Eswitch;
 use executor::{NicProfile, sim};
 use rand::{RngExt as _, SeedableRng as _};
@@ -180,6 +180,31 @@ fn goodput_is_the_data_in_flight_over_a_round_trip() {
                 "seed {seed}: {measured} ns a packet, {law} by the law: {eswitch:?}, {masks} masks, {packets} packets"
             );
         }
+    }
+}
+
+/// ScalaCN §4.3: with the scheduler packets are looked up in one mask, and where it cannot help, they take as long as without.
+#[test]
+fn the_scheduler_helps_or_does_no_harm() {
+    let eswitch = Eswitch { egress_query_ns: 20, ingress_query_ns: 20, lookups: 2, ..Eswitch::default() };
+    let time = |masks: u32, scheduled: Option<u32>| {
+        let mut config = saturating(16, masks);
+        for role in Role::ALL {
+            let offload = config.host_mut(role).offload.as_mut().unwrap();
+            offload.place = Placement::Spread;
+            if let Some(entries) = scheduled {
+                (offload.scheduler, offload.hyper_entries) = (Scheduler::Hyper, entries);
+            }
+        }
+        packet_ns(&config, eswitch)
+    };
+    // Half of 40 masks, and one: the link takes longer.
+    let link = f64::from((1_024 + 82) * 8) / 100.0;
+    assert!(time(40, None) > 2.0 * link);
+    assert!((time(40, Some(16)) / link - 1.0).abs() < 0.03);
+    for masks in [1, 8, 40, 90] {
+        let (without, with) = (time(masks, None), time(masks, Some(4)));
+        assert!(with < without * 1.05, "{masks} masks: {with} ns a packet, {without} without the scheduler");
     }
 }
 

@@ -78,7 +78,9 @@ fn counts(axis: Axis, test: &TestConfig) -> bool {
         | Axis::Vxlan
         | Axis::VirtualFunctions
         | Axis::MaxIdle
-        | Axis::Revalidate => tables::table(test).is_some(),
+        | Axis::Revalidate
+        | Axis::Scheduler
+        | Axis::HyperEntries => tables::table(test).is_some(),
         Axis::FlowletGap => network.spray == Spray::Flowlet,
         _ => true,
     }

@@ -8,7 +8,7 @@ use corpus::config::Files;
 use corpus::config::fields::{self, IntField};
 use corpus::{
     Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, LossRecovery,
-    RepeatMatch, Spray, SprayPackets, TestConfig, TrafficField,
+    RepeatMatch, Scheduler, Spray, SprayPackets, TestConfig, TrafficField,
 };
 
 use crate::{paths, tables, words};
@@ -343,6 +343,13 @@ axes! {
         of_table!(max_idle_ms, |value| value as u32), "Time without packets after which the entry of a connection is deleted.";
     Revalidate "offload.revalidate-ms" number!(REVALIDATE_MS), fields::REVALIDATE_MS.default,
         of_table!(revalidate_ms, |value| value as u32), "Time from one look at the entries to the next.";
+    Scheduler "offload.scheduler" Kind::Words(words::SCHEDULERS), 0,
+        Of::Test(
+            |test| tables::get(test, |table| table.scheduler as u64),
+            |test, word| tables::set(test, |table| table.scheduler = words::named(Scheduler::NAMES, word)),
+        ), "The order in which masks are looked through.";
+    HyperEntries "offload.hyper-entries" number!(HYPER_ENTRIES), fields::HYPER_ENTRIES.default,
+        of_table!(hyper_entries, |value| value as u32), "Entries of the hyper mask.";
     Operations "offload.operations" Kind::Limit(&OPERATIONS), OPERATIONS.default, Of::Part,
         "Most operations of a test (`[[control]]`).";
     Operation "offload.do" Kind::Words(words::OPERATIONS), 0, Of::Part,

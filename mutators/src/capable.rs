@@ -108,7 +108,7 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::SlowRestart => setting(RoceSetting::SlowRestart),
         Axis::LossRecovery => setting(RoceSetting::LossRecovery),
         Axis::OffloadHosts => setting(RoceSetting::Offload),
-        Axis::Operations | Axis::Vxlan => without(can.control),
+        Axis::Operations | Axis::Vxlan | Axis::Scheduler => without(can.control),
         Axis::Flows => at_most(can.max_flows.into(), &fields::OFFLOAD_FLOWS),
         Axis::Classes => {
             let needed = [RoceSetting::TrafficClass, RoceSetting::Ets];

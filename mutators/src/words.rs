@@ -3,7 +3,7 @@
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, DummyRule, HeaderField, IterMode, Load, LossDirection,
     LossEffect, LossModel, LossRecovery, NamedPlacement, Operation, PacketKinds, Pattern, Progression,
-    RepeatMatch, Spray, SprayPackets, Target, Verb,
+    RepeatMatch, Scheduler, Spray, SprayPackets, Target, Verb,
 };
 
 macro_rules! words {
@@ -55,6 +55,8 @@ macro_rules! names {
 pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
 /// [`NamedPlacement`], in its order.
 pub(crate) const PLACES: &[&str] = NamedPlacement::WORDS;
+/// [`Scheduler`], in its order.
+pub(crate) const SCHEDULERS: &[&str] = Scheduler::WORDS;
 /// [`Operation`], in its order.
 pub(crate) const OPERATIONS: &[&str] = names!(Operation::NAMES);
 /// [`IterMode`], in its order.

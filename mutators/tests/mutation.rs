@@ -164,6 +164,8 @@ const SMALL: &str = r#"
     virtual-functions = { min = 1, max = 3 }
     max-idle-ms = [1_000, 10_000]
     revalidate-ms = [1, 500]
+    scheduler = ["ovs", "hyper"]
+    hyper-entries = [1, 4_096]
     operations = 2
     do = ["add-flows", "remove-flows", "add-masks", "unbind-vf", "stop-connections"]
     count = { min = 1, max = 4 }
@@ -446,7 +448,7 @@ fn what_only_a_rare_operator_can_change_is_changed() {
 #[test]
 fn an_operator_moves_only_the_mutants_that_it_makes() {
     let all = target(&small());
-    let parents = chain(&all, 5, 300);
+    let parents = chain(&all, 5, 600);
     for name in ["event-add", "mtu", "packet-near"] {
         let without = target(&format!("{}[operators]\n{name} = 0\n", small()));
         let mut made = 0;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use corpus::config::fields;
 use corpus::{
     Load, LossDirection, LossEffect, LossModel, Mtu, Offload, PacketKinds, Placement, RoceParameters, Role,
-    TestConfig, Traffic, TrafficField, Verb,
+    Scheduler, TestConfig, Traffic, TrafficField, Verb,
 };
 
 use super::{fit, offload, shares};
@@ -190,6 +190,15 @@ macro_rules! table {
             of_table!($role, virtual_functions),
             of_table!($role, max_idle_ms),
             of_table!($role, revalidate_ms),
+            Parameter::Other {
+                height: |config| {
+                    offload::height(config, Role::$role, |table| u64::from(table.scheduler != Scheduler::Ovs))
+                },
+                lower: |config, _| {
+                    offload::lower(config, Role::$role, |table| table.scheduler = Scheduler::Ovs);
+                },
+            },
+            of_table!($role, hyper_entries),
         ]
     };
 }
@@ -240,7 +249,7 @@ static NETWORK: [Parameter; 9] = [
 static REQUESTER: [Parameter; 6] = host!(requester);
 static RESPONDER: [Parameter; 6] = host!(responder);
 
-static TABLES: [[Parameter; 10]; 2] = [table!(Requester), table!(Responder)];
+static TABLES: [[Parameter; 12]; 2] = [table!(Requester), table!(Responder)];
 
 /// Traffic classes and their weights.
 pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {

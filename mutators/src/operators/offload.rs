@@ -19,6 +19,10 @@ operators! {
         let axis = if on.rng.random_ratio(1, 2) { Axis::Actions } else { Axis::Vxlan };
         on.other(axis)
     };
+    "scheduler" 0.25 "Masks are looked through in another order, or the hyper mask has more or fewer entries." |on| {
+        let axis = if on.rng.random_ratio(1, 2) { Axis::Scheduler } else { Axis::HyperEntries };
+        on.other(axis)
+    };
     "virtual-functions" 0.25 "More or fewer virtual functions." |on| on.other(Axis::VirtualFunctions);
     "operation" 1.0 "One more operation on a flow table." |on| {
         if tables::table(on.test).is_none() {
