@@ -1,6 +1,6 @@
 //! Files as the command line meets them.
 
-use std::{fs, time::Instant};
+use std::{fs, time::Duration};
 
 use corpus::{Format, MAX_FILE_BYTES, MAX_PROBLEMS, TestConfig, load};
 
@@ -85,12 +85,19 @@ fn hostile_files_are_answered_quickly() {
     for (name, text) in cases {
         let path = folder.path().join(name);
         fs::write(&path, &text).unwrap();
-        let start = Instant::now();
+        let start = processor_time();
         let errors = load(&path).expect_err(name);
         assert!(errors.problems.len() <= MAX_PROBLEMS, "{name}");
         assert!(errors.to_string().len() < 100_000, "{name}");
+        let took = processor_time() - start;
         // Generous: a slow machine takes a tenth of it.
-        assert!(start.elapsed().as_secs() < 20, "{name} took {:?}", start.elapsed());
-        eprintln!("{name}: {:?}, {}", start.elapsed(), errors.problems[0]);
+        assert!(took.as_secs() < 20, "{name} took {took:?}");
+        eprintln!("{name}: {took:?}, {}", errors.problems[0]);
     }
+}
+
+/// Time that this thread has run: what else the processors do must not matter.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
 }

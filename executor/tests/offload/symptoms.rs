@@ -69,6 +69,20 @@ fn entries_that_are_not_created() {
     twins(&below, &above, nic(OnFailure::Software), "offload-inconsistent/eswitch/entry-not-created/asked");
 }
 
+/// A table that the NIC has no room for from the start.
+#[test]
+fn entries_that_were_never_created() {
+    let nic = |on_failure| Eswitch { masks: 3, on_failure, ..Eswitch::default() };
+    let mut config = slow(8);
+    config.traffic.gap_ns = 1_000_000;
+    // The fourth connection has the fourth mask.
+    config.requester.offload.as_mut().unwrap().egress_masks = 4;
+    let refused = "offload-inconsistent/eswitch/entry-not-created/asked";
+    assert_eq!(found(&config, nic(OnFailure::Software)), [refused]);
+    let crashed = "crash/requester/kernel-crashes/eswitch_entry_free";
+    assert_eq!(found(&config, nic(OnFailure::Crash)), [crashed]);
+}
+
 #[test]
 fn a_nic_that_answers_nothing() {
     let nic = Eswitch { contexts: 100, on_exhausted: OnExhausted::Unresponsive, ..Eswitch::default() };

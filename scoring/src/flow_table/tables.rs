@@ -36,7 +36,8 @@ pub mod entry {
         [Absent] Create => WrongGo(Rule::EntryUnasked, Created), scalacn("appendix A").note("no entry before its flow is offloaded");
         [Created] Create => Wrong(Rule::EntryUnasked), scalacn("appendix A").note("one entry a flow");
         [Asked] Refuse => WrongGo(Rule::EntryNotCreated, Absent), scalacn("appendix A").note("an offloaded flow gets its entry");
-        [Absent | Created] Refuse => Stay, scalacn("appendix A").note("nothing was asked for");
+        [Absent] Refuse => Stay, scalacn("appendix A").note("nothing was asked for");
+        [Created] Refuse => Go(Absent), scalacn("appendix A").note("an entry before the test that was not created");
         [Created] Delete => Go(Absent), scalacn("§2").note("an idle entry is deleted");
         [Absent | Asked] Delete => Stay, scalacn("§2").note("there is none to delete");
     }

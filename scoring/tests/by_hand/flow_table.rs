@@ -74,11 +74,12 @@ fn idles_after_two_seconds() -> String {
 
 #[test]
 fn entries_come_when_they_are_asked_for() {
-    let silent: [&[(u64, ControlEvent, u32)]; 4] = [
+    let silent: [&[(u64, ControlEvent, u32)]; 5] = [
         &[(1, FlowOffloaded, 5), (2, EntryCreated, 5), (3, EntryDeleted, 5), (4, FlowOffloaded, 5)],
         &[(1, EntryDeleted, 4), (2, SoftwareForwarded, 4), (3, FlowOffloaded, 4), (4, EntryCreated, 4)],
         &[(1, EntryDeleted, 5), (1, EntryRefused, 5), (2, FlowOffloaded, 6), (3, EntryDeleted, 6)],
         &[(1, EntryRefused, 4)],
+        &[(0, EntryRefused, 4), (1, FlowOffloaded, 4), (2, EntryCreated, 4)],
     ];
     for log in silent {
         assert_eq!(logged(log), NOTHING, "{log:?}");

@@ -129,10 +129,8 @@ impl Ovs {
             let masks = ovs.flows.get(flow).map(|flow| flow.masks).unwrap_or_default();
             match eswitch.insert(flow, masks) {
                 Ok(()) => ovs.flows.set(flow, State::Offloaded),
-                Err(refusal) => {
-                    ovs.refused(flow, refusal, Nanos::ZERO);
-                    break;
-                }
+                Err(refusal) if !ovs.gone => ovs.refused(flow, refusal, Nanos::ZERO),
+                Err(_) => break,
             }
         }
         let interval = ovs.interval(eswitch).0;
@@ -176,6 +174,7 @@ impl Ovs {
     pub(super) fn handle(&mut self, now: Nanos, eswitch: &mut Eswitch, generators: &mut TrafficGenerators) {
         while let Some(work) = self.work.take_due(now) {
             match work {
+                _ if self.gone => {}
                 Work::Operate(number) => {
                     self.operate(self.controls[number].operation, now, eswitch, generators);
                 }
@@ -196,6 +195,9 @@ impl Ovs {
 
     /// Sees the NIC after a step: packets without an entry, and functions that can be unbound.
     pub(super) fn look(&mut self, now: Nanos, eswitch: &mut Eswitch, generators: &TrafficGenerators) {
+        if self.gone {
+            return;
+        }
         while let Some(flow) = eswitch.take_upcall() {
             self.record(ControlEvent::SoftwareForwarded, Some(flow + 1), now);
             if self.flows.get(flow).is_some_and(|flow| flow.state == State::Software) {
