@@ -85,11 +85,11 @@ fn hostile_files_are_answered_quickly() {
     for (name, text) in cases {
         let path = folder.path().join(name);
         fs::write(&path, &text).unwrap();
-        let start = processor_time();
+        let start = processor_time().unwrap();
         let errors = load(&path).expect_err(name);
         assert!(errors.problems.len() <= MAX_PROBLEMS, "{name}");
         assert!(errors.to_string().len() < 100_000, "{name}");
-        let took = processor_time() - start;
+        let took = processor_time().unwrap() - start;
         // Generous: a slow machine takes a tenth of it.
         assert!(took.as_secs() < 20, "{name} took {took:?}");
         eprintln!("{name}: {took:?}, {}", errors.problems[0]);
@@ -97,7 +97,7 @@ fn hostile_files_are_answered_quickly() {
 }
 
 /// Time that this thread has run: what else the processors do must not matter.
-fn processor_time() -> Duration {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+fn processor_time() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
