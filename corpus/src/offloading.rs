@@ -22,6 +22,11 @@ impl Offload {
 }
 
 impl TestConfig {
+    /// The flow tables of the hosts that have one, the requester's first.
+    pub fn tables(&self) -> impl Iterator<Item = &Offload> {
+        [&self.requester.offload, &self.responder.offload].into_iter().flatten()
+    }
+
     /// Returns true if an operation ends the traffic of a connection (relative QPN) before its last message.
     #[must_use]
     pub fn stops(&self, qpn: u32) -> bool {
@@ -60,13 +65,8 @@ impl TestConfig {
             !matches!(control.operation, Operation::RemoveFlows(_) | Operation::AddFlows(_))
         });
         for role in Role::ALL {
-            let sum = |of: fn(Operation) -> u32| -> u32 {
-                let here = self.control.iter().filter(|control| control.host == role);
-                here.map(|control| of(control.operation)).sum()
-            };
-            let added = sum(|operation| if let Operation::AddFlows(number) = operation { number } else { 0 });
-            let removed =
-                sum(|operation| if let Operation::RemoveFlows(number) = operation { number } else { 0 });
+            let added = self.operated(role, Operation::AddFlows(1));
+            let removed = self.operated(role, Operation::RemoveFlows(1));
             if let Some(offload) = &mut test.host_mut(role).offload {
                 let left = (offload.flows + added).saturating_sub(removed);
                 offload.flows = left.max(offload.least_flows(connections));
@@ -75,16 +75,17 @@ impl TestConfig {
         Some(test)
     }
 
+    /// Flows of all operations of a kind at a host.
+    fn operated(&self, role: Role, kind: Operation) -> u32 {
+        let of_kind = |control: &&Control| control.host == role && control.operation.name() == kind.name();
+        self.control.iter().filter(of_kind).map(|control| control.operation.number()).sum()
+    }
+
     fn with_flows(&self, fewer: impl Fn(u32) -> u32) -> Option<Self> {
         let connections = self.traffic.load.connections();
         let mut test = self.clone();
         for role in Role::ALL {
-            let here = self.control.iter().filter(|control| control.host == role);
-            let removed = here.map(|control| match control.operation {
-                Operation::RemoveFlows(number) => number,
-                _ => 0,
-            });
-            let removed: u32 = removed.sum();
+            let removed = self.operated(role, Operation::RemoveFlows(1));
             if let Some(offload) = &mut test.host_mut(role).offload {
                 let least = offload.least_flows(connections).saturating_add(removed);
                 offload.flows = fewer(offload.flows).max(least).min(offload.flows);

@@ -1,6 +1,6 @@
 //! Flow tables, as targets vary them: the same at each host that has one.
 
-use corpus::{Offload, Placement, Role, TestConfig};
+use corpus::{NamedPlacement, Offload, Placement, Role, TestConfig};
 
 use crate::words;
 
@@ -19,7 +19,7 @@ pub(crate) fn set_hosts(test: &mut TestConfig, word: u64) {
 
 /// The table of the hosts, if one has one.
 pub(crate) fn table(test: &TestConfig) -> Option<&Offload> {
-    test.requester.offload.as_ref().or(test.responder.offload.as_ref())
+    test.tables().next()
 }
 
 /// A number of the table, or the default.
@@ -36,21 +36,10 @@ pub(crate) fn set(test: &mut TestConfig, change: impl Fn(&mut Offload)) {
 
 /// The word of a placement; a list is none of them.
 pub(crate) fn of_place(place: &Placement) -> u64 {
-    match place {
-        Placement::Spread => 0,
-        Placement::First => 1,
-        Placement::Last => 2,
-        Placement::Apart => 3,
-        Placement::Masks(_) => words::PLACES.len() as u64,
-    }
+    place.named().map_or(words::PLACES.len() as u64, |named| named as u64)
 }
 
 /// The placement of a word.
 pub(crate) fn place(word: u64) -> Placement {
-    match word {
-        1 => Placement::First,
-        2 => Placement::Last,
-        3 => Placement::Apart,
-        _ => Placement::Spread,
-    }
+    words::named(NamedPlacement::NAMES, word).into()
 }

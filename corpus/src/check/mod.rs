@@ -60,24 +60,12 @@ impl TestConfig {
 
     /// Removes the events that violations of this configuration are about. Returns true if there are any.
     pub fn drop_events(&mut self, violations: &[Violation]) -> bool {
-        let faulty: BTreeSet<usize> = violations.iter().filter_map(Violation::event).collect();
-        let mut number = 0;
-        self.events.retain(|_| {
-            number += 1;
-            !faulty.contains(&number)
-        });
-        !faulty.is_empty()
+        drop_numbered(&mut self.events, violations.iter().filter_map(Violation::event))
     }
 
     /// Removes the operations on flow tables that violations of this configuration are about. Returns true if there are any.
     pub fn drop_controls(&mut self, violations: &[Violation]) -> bool {
-        let faulty: BTreeSet<usize> = violations.iter().filter_map(Violation::control).collect();
-        let mut number = 0;
-        self.control.retain(|_| {
-            number += 1;
-            !faulty.contains(&number)
-        });
-        !faulty.is_empty()
+        drop_numbered(&mut self.control, violations.iter().filter_map(Violation::control))
     }
 
     /// Returns true if there are no [`violations`](Self::violations).
@@ -85,6 +73,17 @@ impl TestConfig {
     pub fn is_valid(&self) -> bool {
         self.violations().is_empty()
     }
+}
+
+/// Removes the entries with these numbers, from 1. Returns true if there are any.
+fn drop_numbered<T>(entries: &mut Vec<T>, numbers: impl Iterator<Item = usize>) -> bool {
+    let faulty: BTreeSet<usize> = numbers.collect();
+    let mut number = 0;
+    entries.retain(|_| {
+        number += 1;
+        !faulty.contains(&number)
+    });
+    !faulty.is_empty()
 }
 
 #[derive(Default)]

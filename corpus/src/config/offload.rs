@@ -111,6 +111,18 @@ impl From<NamedPlacement> for Placement {
 }
 
 impl Placement {
+    /// Its name; none of a list.
+    #[must_use]
+    pub const fn named(&self) -> Option<NamedPlacement> {
+        match self {
+            Self::Spread => Some(NamedPlacement::Spread),
+            Self::First => Some(NamedPlacement::First),
+            Self::Last => Some(NamedPlacement::Last),
+            Self::Apart => Some(NamedPlacement::Apart),
+            Self::Masks(_) => None,
+        }
+    }
+
     /// The mask of a connection (relative QPN, from 1) of so many, among so many masks: from 1, the number of masks that its packets are
     /// looked up in.
     #[must_use]

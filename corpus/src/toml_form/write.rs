@@ -3,9 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Control, Copies, Event, Files, Form, Host, Load, LossRecovery, NamedPlacement,
-    Network, Operation, Path, Placement, Repeat, Role, SetField, Target, TestConfig, Traffic, TrafficClass,
-    TrafficField, fields,
+    Action, ConnectionSet, Control, Copies, Event, Files, Form, Host, Load, LossRecovery, Network, Operation,
+    Path, Placement, Repeat, Role, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
 };
 
 impl TestConfig {
@@ -118,12 +117,11 @@ fn host(out: &mut Out, name: &str, host: &Host) {
         out.field("flows", offload.flows);
         out.field("egress-masks", offload.egress_masks);
         out.field("ingress-masks", offload.ingress_masks);
-        match &offload.place {
-            Placement::Masks(masks) => out.field("place", list(masks)),
-            Placement::Spread => out.text("place", NamedPlacement::Spread.name()),
-            Placement::First => out.text("place", NamedPlacement::First.name()),
-            Placement::Last => out.text("place", NamedPlacement::Last.name()),
-            Placement::Apart => out.text("place", NamedPlacement::Apart.name()),
+        if let Placement::Masks(masks) = &offload.place {
+            out.field("place", list(masks));
+        }
+        if let Some(named) = offload.place.named() {
+            out.text("place", named.name());
         }
         out.field("actions", offload.actions);
         out.field("vxlan", offload.vxlan);

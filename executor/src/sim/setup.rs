@@ -179,7 +179,7 @@ fn ovs_of(config: &TestConfig, at: Role, profile: Eswitch, eswitch: &mut Switch)
     let offload = config.host(at).offload.clone().unwrap_or_default();
     let controls = config.control.iter().copied().filter(|control| control.host == at).collect();
     let rng = stream(config.traffic.seed, &format!("ovs/{}", HostId::of(at).index()));
-    Ovs::new(profile, &offload, controls, config.traffic.load.connections(), rng, eswitch)
+    Ovs::new(profile, offload, controls, config.traffic.load.connections(), rng, eswitch)
 }
 
 fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Connection]) -> Nic {

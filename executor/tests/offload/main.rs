@@ -56,6 +56,21 @@ fn slow_counters() -> Eswitch {
     Eswitch { counter_refresh_per_s: 72, ..Eswitch::default() }
 }
 
+/// Readings of counters may be late by a fifth.
+fn late_counters() -> Eswitch {
+    Eswitch { counter_jitter_percent: 20, ..slow_counters() }
+}
+
+/// A thousand operations a second, none of which waits for more than 50 ms.
+fn stagnating() -> Eswitch {
+    Eswitch {
+        operations_per_s: 1_000,
+        operation_timeout_ms: 50,
+        on_timeout: OnTimeout::Stagnate,
+        ..Eswitch::default()
+    }
+}
+
 /// S1: the counter of an entry in use is not read for so long that the entry counts as idle.
 #[test]
 fn entries_in_use_are_deleted_beyond_what_can_be_read() {
@@ -81,7 +96,7 @@ fn entries_in_use_are_deleted_beyond_what_can_be_read() {
 /// S5: the same now and then, where a reading may be late.
 #[test]
 fn an_entry_is_deleted_now_and_then_where_readings_are_late() {
-    let late = Eswitch { counter_jitter_percent: 20, ..slow_counters() };
+    let late = late_counters();
     let deleted = |flows: u32, seed: u64| {
         let mut config = slow(flows);
         config.traffic.seed = seed;
@@ -117,12 +132,7 @@ fn an_idle_entry_is_deleted_and_comes_again() {
 /// S2: operations come faster than they are done, and one waits for too long.
 #[test]
 fn software_stops_once_an_operation_has_waited_for_too_long() {
-    let slow = Eswitch {
-        operations_per_s: 1_000,
-        operation_timeout_ms: 50,
-        on_timeout: OnTimeout::Stagnate,
-        ..Eswitch::default()
-    };
+    let slow = stagnating();
     let below = run(&operated(4, Operation::AddFlows(51)), slow);
     assert_eq!(of(&below, EntryCreated).len(), 51);
     assert_eq!(of(&below, EntryCreated).last().unwrap().waited_ns, Nanos(50 * MS));

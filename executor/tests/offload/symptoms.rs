@@ -2,9 +2,9 @@
 
 use corpus::{Control, Offload, Operation, Placement, Role, TestConfig};
 use executor::NicProfile;
-use executor::profile::{Eswitch, OnExhausted, OnFailure, OnTimeout};
+use executor::profile::{Eswitch, OnExhausted, OnFailure};
 
-use super::{operated, run, slow, slow_counters, support};
+use super::{late_counters, operated, run, slow, slow_counters, stagnating, support};
 
 /// Signatures of the findings.
 fn found(config: &TestConfig, eswitch: Eswitch) -> Vec<String> {
@@ -28,7 +28,7 @@ fn entries_that_all_connections_lose_again_and_again() {
 
 #[test]
 fn entries_that_some_connections_lose() {
-    let late = Eswitch { counter_jitter_percent: 20, ..slow_counters() };
+    let late = late_counters();
     let with = |flows: u32, seed: u64| {
         let mut config = slow(flows);
         config.traffic.seed = seed;
@@ -51,14 +51,8 @@ fn idle_entries_are_no_finding() {
 
 #[test]
 fn software_that_stops() {
-    let slow = Eswitch {
-        operations_per_s: 1_000,
-        operation_timeout_ms: 50,
-        on_timeout: OnTimeout::Stagnate,
-        ..Eswitch::default()
-    };
     let (below, above) = (operated(4, Operation::AddFlows(51)), operated(4, Operation::AddFlows(53)));
-    twins(&below, &above, slow, "stall/requester/kernel-hangs/eswitch_operation_wait");
+    twins(&below, &above, stagnating(), "stall/requester/kernel-hangs/eswitch_operation_wait");
 }
 
 #[test]

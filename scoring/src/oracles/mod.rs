@@ -143,13 +143,8 @@ pub(crate) const ORACLES: &[Oracle] = &[
     Oracle {
         analyzer: Analyzer::OffloadCost,
         references: |test| {
-            let Some(offloaded) = test.offloaded() else { return Vec::new() };
-            let all = [
-                (offloaded.has_many_flows(), Reference::FewerFlows),
-                (offloaded.operates(), Reference::FewestFlows),
-                (offloaded.removes_flows(), Reference::WithoutRemoval),
-            ];
-            all.into_iter().filter(|(needed, _)| *needed).map(|(_, reference)| reference).collect()
+            let offloaded = test.offloaded();
+            offloaded.iter().flat_map(Offloaded::references).map(|(_, reference)| reference).collect()
         },
         judge: judge_offload,
     },
@@ -157,21 +152,22 @@ pub(crate) const ORACLES: &[Oracle] = &[
 
 fn judge_offload(test: &Test<'_>, references: &References, values: &mut Values) -> Vec<Anomaly> {
     let Some(offloaded) = test.offloaded() else { return Vec::new() };
-    if let Some((_, slowest, others)) = offloaded.slowest() {
-        values[Measure::SlowestFlow as usize] = slowest.0 as f64 / others.0.max(1) as f64;
-    }
     let mut found = Vec::new();
-    found.extend(offloaded.slow_flow());
+    if let Some(slow) = offloaded.slowest() {
+        let (_, slowest, others) = slow;
+        values[Measure::SlowestFlow as usize] = slowest.0 as f64 / others.0.max(1) as f64;
+        found.extend(offloaded.slow_flow(slow));
+    }
     if let Some(fewer) = references.fewer_flows.as_ref().filter(|_| offloaded.has_many_flows()) {
         found.extend(offloaded.cliff(fewer));
     }
     if let Some(fresh) = references.without_removal.as_ref().filter(|_| offloaded.removes_flows()) {
         found.extend(offloaded.no_recovery(fresh));
     }
-    if let Some(small) = &references.fewest_flows {
-        values[Measure::OperationSlowdown as usize] =
-            offloaded.slowest_operation(small).map_or(0.0, |(ratio, ..)| ratio);
-        found.extend(offloaded.slow_control(small));
+    let small = references.fewest_flows.as_ref();
+    if let Some(slow) = small.and_then(|small| offloaded.slowest_operation(small)) {
+        values[Measure::OperationSlowdown as usize] = slow.0;
+        found.extend(offloaded.slow_control(slow));
     }
     found
 }

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{Operation, Role as Host, TestConfig};
+use corpus::{Operation, TestConfig};
 use dumper::observation::{CompletionStatus, ControlEvent, ControlRecord};
 use dumper::{Completion, Nanos, Observation};
 
 use super::baseline::{Baseline, Mct, Operations, goodput, median};
+use super::reference::Reference;
 use super::spacing::Gaps;
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
-use crate::rules::Rule;
+use crate::rules::{Kind, Rule};
 use crate::thresholds::{
     CLIFF_GOODPUT_PERCENT, CLIFF_LATENCY_PERCENT, FEWEST_FLOWS, FEWEST_MESSAGES, SLOW_FLOW_TIMES,
     SLOW_OPERATION_TIMES,
@@ -31,7 +32,7 @@ impl<'a> Offloaded<'a> {
         observation: &'a Observation,
         analysis: &'a Analysis,
     ) -> Option<Self> {
-        let has_table = Host::ALL.iter().any(|host| config.host(*host).offload.is_some());
+        let has_table = config.tables().next().is_some();
         let is_plain = config.events.is_empty() && !config.network.loses() && config.network.paths.is_empty();
         (has_table && is_plain).then_some(Self { config, observation, analysis })
     }
@@ -50,11 +51,20 @@ impl<'a> Offloaded<'a> {
         [&observation.requester_control, &observation.responder_control].into_iter().flatten()
     }
 
+    /// The runs that it is to be compared with, each with the kind that it shows.
+    pub(crate) fn references(&self) -> impl Iterator<Item = (Kind, Reference)> + use<> {
+        let all = [
+            (self.has_many_flows(), Kind::PerformanceCliff, Reference::FewerFlows),
+            (self.operates(), Kind::SlowControl, Reference::FewestFlows),
+            (self.removes_flows(), Kind::NoRecovery, Reference::WithoutRemoval),
+        ];
+        all.into_iter().filter(|(needed, ..)| *needed).map(|(_, kind, reference)| (kind, reference))
+    }
+
     /// Returns true if a run with fewer flows is worth its time.
     pub(crate) fn has_many_flows(&self) -> bool {
-        let tables = Host::ALL.iter().filter_map(|host| self.config.host(*host).offload.as_ref());
-        let flows = tables.map(|offload| offload.flows).max().unwrap_or(0);
-        flows >= FEWEST_FLOWS && self.is_in_hardware() && self.config.with_fewer_flows().is_some()
+        let is_large = most_flows(self.config) >= FEWEST_FLOWS;
+        is_large && self.is_in_hardware() && self.config.with_fewer_flows().is_some()
     }
 
     /// Returns true if a run that starts with the flows which are left can show something.
@@ -63,7 +73,7 @@ impl<'a> Offloaded<'a> {
     }
 
     /// Returns true if the NIC took time for operations.
-    pub(crate) fn operates(&self) -> bool {
+    fn operates(&self) -> bool {
         self.records().any(|record| record.took_ns > Nanos::ZERO) && self.config.with_fewest_flows().is_some()
     }
 
@@ -97,9 +107,8 @@ impl<'a> Offloaded<'a> {
         Some((connection, slowest, others))
     }
 
-    /// The anomaly of a connection that is slower than the others.
-    pub(crate) fn slow_flow(&self) -> Option<Anomaly> {
-        let (connection, slowest, others) = self.slowest()?;
+    /// The anomaly of [`Self::slowest`].
+    pub(crate) fn slow_flow(&self, (connection, slowest, others): (u32, Nanos, Nanos)) -> Option<Anomaly> {
         let traffic = &self.config.traffic;
         // All other connections may have a message in front of each.
         let spacing = Gaps::usual(self.observation, self.analysis, &self.analysis.sides);
@@ -122,12 +131,9 @@ impl<'a> Offloaded<'a> {
     pub(crate) fn cliff(&self, fewer: &Baseline) -> Option<Anomaly> {
         let (before, after) = (self.config.with_fewer_flows()?, self.config);
         let worse = Worse::than(self.config, fewer, self.observation.completions())?;
-        let flows = |test: &TestConfig| {
-            let tables = Host::ALL.iter().filter_map(|host| test.host(*host).offload.as_ref());
-            tables.map(|offload| offload.flows).max().unwrap_or(0)
-        };
-        let what = format!("{worse} with {} flows than with {}", flows(after), flows(&before));
-        let evidence = worse.evidence().with_number("flows", flows(after).into());
+        let flows = most_flows(after);
+        let what = format!("{worse} with {flows} flows than with {}", most_flows(&before));
+        let evidence = worse.evidence().with_number("flows", flows.into());
         Some(Anomaly {
             rule: Rule::PerformanceFallsOff,
             who: self.who(None),
@@ -172,9 +178,11 @@ impl<'a> Offloaded<'a> {
         ratios.max_by(|one, other| one.0.total_cmp(&other.0))
     }
 
-    /// The anomaly beside the run with a small table.
-    pub(crate) fn slow_control(&self, small: &Baseline) -> Option<Anomaly> {
-        let (ratio, operation, here, there) = self.slowest_operation(small)?;
+    /// The anomaly of [`Self::slowest_operation`].
+    pub(crate) fn slow_control(
+        &self,
+        (ratio, operation, here, there): (f64, &'static str, Nanos, Nanos),
+    ) -> Option<Anomaly> {
         if ratio < SLOW_OPERATION_TIMES {
             return None;
         }
@@ -188,6 +196,11 @@ impl<'a> Offloaded<'a> {
             evidence,
         })
     }
+}
+
+/// Flows of the larger table.
+fn most_flows(config: &TestConfig) -> u32 {
+    config.tables().map(|offload| offload.flows).max().unwrap_or(0)
 }
 
 /// A run that is worse than another: its goodput where it has no pauses, its messages where it has.

@@ -60,9 +60,9 @@ pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Val
 
 /// Entries times masks of the larger table, and the flows of all operations.
 fn table_work(config: &TestConfig) -> f64 {
-    let tables = [&config.requester.offload, &config.responder.offload].into_iter().flatten();
-    let sizes =
-        tables.map(|table| f64::from(table.flows) * f64::from(table.egress_masks.max(table.ingress_masks)));
+    let sizes = config
+        .tables()
+        .map(|table| f64::from(table.flows) * f64::from(table.egress_masks.max(table.ingress_masks)));
     let operated: u32 = config.control.iter().map(|control| control.operation.number()).sum();
     sizes.fold(0.0, f64::max) + f64::from(operated)
 }

@@ -155,12 +155,7 @@ fn of_test(
         }
     }
     if let Some(offloaded) = Offloaded::of(config, observation, analysis) {
-        let needed = [
-            (offloaded.has_many_flows(), Kind::PerformanceCliff, Reference::FewerFlows),
-            (offloaded.removes_flows(), Kind::NoRecovery, Reference::WithoutRemoval),
-            (offloaded.operates(), Kind::SlowControl, Reference::FewestFlows),
-        ];
-        for (_, kind, reference) in needed.into_iter().filter(|(needed, ..)| *needed) {
+        for (kind, reference) in offloaded.references() {
             list.lacks(kind, &[reference], references);
         }
     }

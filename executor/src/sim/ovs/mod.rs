@@ -97,7 +97,7 @@ impl Ovs {
     /// The software of a host with a flow table and operations on it, which has offloaded all flows.
     pub(super) fn new(
         profile: Profile,
-        offload: &Offload,
+        offload: Offload,
         controls: Vec<Control>,
         connections: u32,
         rng: ChaCha8Rng,
@@ -105,10 +105,10 @@ impl Ovs {
     ) -> Self {
         let mut ovs = Self {
             profile,
-            offload: offload.clone(),
+            flows: Flows::of(&offload, connections),
+            offload,
             controls,
             connections,
-            flows: Flows::of(offload, connections),
             watches: vec![Watch::default(); connections as usize],
             queue: VecDeque::new(),
             running: None,

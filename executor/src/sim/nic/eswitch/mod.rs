@@ -34,8 +34,6 @@ pub(in crate::sim) struct Eswitch {
     hyper: Option<Box<[Hyper; 2]>>,
     /// True once entries have changed, so that the costs of packets are due anew.
     changed: bool,
-    /// Of a packet that no entry matches: all masks are looked through.
-    others: [Nanos; 2],
     egress: Lookups<Packet>,
     ingress: Lookups<Packet>,
     /// Time at which the host's software can forward the next packet, in ps.
@@ -47,9 +45,7 @@ pub(in crate::sim) struct Eswitch {
 /// The packets of a QP.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// Time of a look-up in each direction.
-    costs: [Nanos; 2],
-    /// Masks that a packet is looked up in, and its own.
+    /// Masks that a packet is looked up in, in each direction, and its own.
     searched: [u32; 2],
     masks: [u32; 2],
     has_entry: bool,
@@ -90,7 +86,6 @@ impl Eswitch {
             hyper: (offload.scheduler == Scheduler::Hyper)
                 .then(|| Box::new([EGRESS, INGRESS].map(|_| Hyper::new(offload.hyper_entries)))),
             changed: true,
-            others: [Nanos::ZERO; 2],
             egress: Lookups::new(profile),
             ingress: Lookups::new(profile),
             software_free: 0,
@@ -137,25 +132,29 @@ impl Eswitch {
         self.upcalls.pop_front()
     }
 
-    /// The costs of all packets by the entries that there are.
+    /// The masks that packets are looked up in by the entries that there are.
     #[cold]
     fn settle(&mut self) {
         self.changed = false;
         self.tables.settle();
-        let (profile, actions) = (self.profile, self.actions);
-        let cost = |direction, masks| cost(&profile, actions, direction, masks);
-        self.others = [EGRESS, INGRESS].map(|direction| cost(direction, self.tables.masks(direction)));
+        // A packet that no entry matches is looked up in all.
+        let all = [EGRESS, INGRESS].map(|direction| self.tables.masks(direction));
         for (flow, number) in self.qps.iter_mut().zip(0..) {
             let entry = self.entries.get(number).copied().flatten();
             flow.has_entry = entry.is_some();
             flow.called &= !flow.has_entry;
-            flow.costs = self.others;
+            flow.searched = all;
             if let Some(entry) = entry {
                 flow.masks = entry.masks();
                 flow.searched = [EGRESS, INGRESS].map(|direction| self.tables.searched(entry, direction));
-                flow.costs = [EGRESS, INGRESS].map(|direction| cost(direction, flow.searched[direction]));
             }
         }
+    }
+
+    /// Time of a look-up in so many masks.
+    fn cost(&self, direction: usize, masks: u32) -> Nanos {
+        let query = [self.profile.egress_query_ns, self.profile.ingress_query_ns][direction];
+        Nanos(query * u64::from(masks) + self.actions.0)
     }
 
     /// The time of a look-up, and the earliest time at which the packet goes on.
@@ -164,24 +163,22 @@ impl Eswitch {
         if self.changed {
             self.settle();
         }
-        let Some(flow) = self.qps.get_mut(qp as usize) else { return (self.others[direction], now) };
+        let Some(flow) = self.qps.get_mut(qp as usize) else {
+            return (self.cost(direction, self.tables.masks(direction)), now);
+        };
         flow.last = now;
-        let (takes, earliest) = (flow.costs[direction], flow.done[direction]);
+        let (mut searched, earliest) = (flow.searched[direction], flow.done[direction]);
         if flow.has_entry {
-            let takes = match &mut self.hyper {
-                None => takes,
-                Some(hyper) => {
-                    let (mask, place) = (flow.masks[direction], flow.searched[direction]);
-                    let searched = hyper[direction].search(qp, mask, place, now);
-                    cost(&self.profile, self.actions, direction, searched)
-                }
-            };
-            return (takes, earliest);
+            if let Some(hyper) = &mut self.hyper {
+                searched = hyper[direction].search(qp, flow.masks[direction], searched, now);
+            }
+            return (self.cost(direction, searched), earliest);
         }
         if !flow.called {
             flow.called = true;
             self.upcalls.push_back(qp);
         }
+        let takes = self.cost(direction, searched);
         (takes, earliest.max(self.in_software(packet, now + takes)))
     }
 
@@ -248,10 +245,4 @@ impl Eswitch {
     pub(in crate::sim::nic) fn take_ingress(&mut self, now: Nanos) -> Option<Packet> {
         self.ingress.take(now)
     }
-}
-
-/// Time of a look-up in so many masks.
-fn cost(profile: &Profile, actions: Nanos, direction: usize, masks: u32) -> Nanos {
-    let query = [profile.egress_query_ns, profile.ingress_query_ns][direction];
-    Nanos(query * u64::from(masks) + actions.0)
 }
