@@ -21,19 +21,47 @@ fn every_experiment_agrees_with_the_paper() {
         document["agree"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(agree, document["ok"].as_u64().unwrap());
     // Numbers that the papers do not give of what they measured; of theory there are more.
-    let is_reordering = |row: &serde_json::Value| row["experiment"] == "reorder-throughput";
+    let is_of = |row: &serde_json::Value, experiments: &[&str]| {
+        experiments.iter().any(|name| row["experiment"] == *name)
+    };
+    let of_models = ["reorder-throughput", "flow-table", "flow-table-symptoms"];
     let is_open = |row: &&serde_json::Value| {
-        row["verdict"] == "open" && row["basis"] != "formula" && !is_reordering(row)
+        row["verdict"] == "open" && row["basis"] != "formula" && !is_of(row, &of_models)
     };
     let open: Vec<_> = rows.iter().filter(is_open).map(|row| &row["what"]).collect();
     let flat = "The same where packets of every size are lost alike, which it cannot have been";
     assert_eq!(open, ["NACK reaction, Write 100 KB", flat]);
     let nics: BTreeSet<&str> =
-        rows.iter().filter(|row| !is_reordering(row)).filter_map(|row| row["nics"].as_str()).collect();
+        rows.iter().filter(|row| !is_of(row, &of_models)).filter_map(|row| row["nics"].as_str()).collect();
     assert_eq!(
         nics,
         BTreeSet::from(["cx4-lx", "cx5", "cx6-dx", "cx6-perftest", "e810", "e810 -> cx5", "reference"])
     );
+}
+
+/// Flow tables: every NIC of ScalaCN has its rows, and all symptoms theirs.
+#[test]
+fn flow_tables_are_those_of_six_nics() {
+    let ran = lumina_fuzz(["paper", "flow-table", "flow-table-symptoms", "--format", "json"]);
+    assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
+    let document = ran.json();
+    let rows = document["rows"].as_array().unwrap();
+    let of = |part: &str| -> Vec<&str> {
+        let rows = rows.iter().filter(|row| row["what"].as_str().unwrap().starts_with(part));
+        rows.filter_map(|row| row["nics"].as_str()).collect()
+    };
+    let nics = ["rcn-cx4", "rcn-cx5", "rcn-cx6", "rcn-cx7", "rcn-bf3", "rcn-e810"];
+    for part in [
+        "Each mask at the local egress",
+        "Each mask at the remote ingress",
+        "Latency but for masks",
+        "Goodness of",
+    ] {
+        assert_eq!(of(part), nics, "{part}");
+    }
+    for symptom in 1..=8 {
+        assert!(!of(&format!("S{symptom}, ")).is_empty(), "S{symptom}");
+    }
 }
 
 #[test]

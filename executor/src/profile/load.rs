@@ -39,6 +39,12 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "left-no-gather", text: include_str!("../../profiles/left-no-gather.toml") },
     Shipped { name: "melo", text: include_str!("../../profiles/melo.toml") },
     Shipped { name: "irn", text: include_str!("../../profiles/irn.toml") },
+    Shipped { name: "rcn-cx4", text: include_str!("../../profiles/rcn-cx4.toml") },
+    Shipped { name: "rcn-cx5", text: include_str!("../../profiles/rcn-cx5.toml") },
+    Shipped { name: "rcn-cx6", text: include_str!("../../profiles/rcn-cx6.toml") },
+    Shipped { name: "rcn-cx7", text: include_str!("../../profiles/rcn-cx7.toml") },
+    Shipped { name: "rcn-bf3", text: include_str!("../../profiles/rcn-bf3.toml") },
+    Shipped { name: "rcn-e810", text: include_str!("../../profiles/rcn-e810.toml") },
 ];
 
 /// A profile that could not be loaded, with everything that is wrong with its text.

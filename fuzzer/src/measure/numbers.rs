@@ -193,12 +193,14 @@ impl<'a> Seen<'a> {
     /// Bytes of messages that complete in a nanosecond, once the rate is steady: from the completion of a quarter of all messages to that of three
     /// quarters.
     pub fn steady_rate(&self) -> Option<f64> {
-        let mut completed: Vec<&Completion> = self
-            .observation
-            .completions()
-            .iter()
-            .filter(|one| one.status == CompletionStatus::Success)
-            .collect();
+        self.steady_rate_of(|_| true)
+    }
+
+    /// The same of some messages.
+    pub fn steady_rate_of(&self, which: impl Fn(&Completion) -> bool) -> Option<f64> {
+        let all = self.observation.completions().iter();
+        let mut completed: Vec<&Completion> =
+            all.filter(|one| one.status == CompletionStatus::Success && which(one)).collect();
         completed.sort_by_key(|one| one.completed_ns);
         let (from, to) = (completed.len() / 4, completed.len() * 3 / 4);
         let middle = completed.get(from..=to)?;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use executor::NicProfile;
 use executor::profile::{self, Link, ReorderEngine};
-use executor::{NicProfile, sim};
 
 /// Link on which a packet of 1,024 bytes of payload, 1,106 with all that is on the cable, takes 40.96 ns: 200 Gb/s of payload.
 const RATE_GBPS: u32 = 216;
@@ -84,8 +84,7 @@ impl Engine {
     }
 }
 
-/// A testbed that knows them.
-pub(super) fn testbed() -> sim::Sim {
-    let known = ENGINES.iter().map(|engine| (engine.name, engine.profile()));
-    known.fold(sim::Sim::new(Path::new("")), |sim, (name, profile)| sim.with_profile(name, profile))
+/// All of them, by name.
+pub(super) fn known() -> impl Iterator<Item = (&'static str, NicProfile)> {
+    ENGINES.iter().map(|engine| (engine.name, engine.profile()))
 }

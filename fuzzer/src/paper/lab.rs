@@ -1,6 +1,7 @@
 //! Runs of the paper's tests on the simulated testbed, each once.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corpus::{Key, TestConfig};
@@ -10,7 +11,7 @@ use executor::{Testbed as _, TestbedError};
 use rayon::prelude::*;
 use scoring::{Analysis, Options};
 
-use super::engines;
+use super::{engines, tables};
 use crate::judge::integrity_of;
 use crate::measure::Seen;
 
@@ -38,6 +39,12 @@ pub enum LabError {
     Incomplete(String),
 }
 
+/// A testbed that knows the NICs of all experiments.
+pub(super) fn testbed() -> Sim {
+    let known = engines::known().chain([tables::one_table()]);
+    known.fold(Sim::new(Path::new("")), |sim, (name, profile)| sim.with_profile(name, profile))
+}
+
 impl Lab {
     /// Runs tests, equal ones once, on all cores. `progress` receives the number of finished tests and of
     /// all.
@@ -50,7 +57,7 @@ impl Lab {
     ) -> Result<Self, LabError> {
         let tests: BTreeMap<Key, TestConfig> = tests.map(|config| (Key::of(&config), config)).collect();
         let (all, done) = (tests.len(), AtomicUsize::new(0));
-        let testbed = engines::testbed();
+        let testbed = testbed();
         let runs = tests
             .into_par_iter()
             .map(|(key, config)| {

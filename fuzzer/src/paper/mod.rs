@@ -7,11 +7,13 @@
 
 mod claims;
 mod engines;
+mod fit;
 mod lab;
 mod nics;
 pub mod plot;
 mod published;
 mod setup;
+mod tables;
 mod text;
 
 use serde::Serialize;
@@ -21,6 +23,7 @@ pub use lab::{Lab, LabError};
 pub use nics::Nics;
 pub use published::Published;
 pub use setup::{PingPong, Queues, SIZE_STEP, SIZES, Setup};
+pub use tables::TableTest;
 pub use text::{markdown, table};
 
 use crate::measure::{Seen, Value};
@@ -32,8 +35,8 @@ pub struct Experiment {
     pub name: &'static str,
     /// Subject.
     pub title: &'static str,
-    /// Results of runs.
-    pub claims: &'static [Claim],
+    /// Results of runs, in groups.
+    pub claims: &'static [&'static [Claim]],
     /// Results of theory.
     pub formulas: &'static [Formula],
 }
@@ -129,6 +132,13 @@ impl Basis {
 pub fn agreeing(rows: &[Row]) -> Vec<(Basis, usize)> {
     let count = |basis| rows.iter().filter(|row| row.verdict == Verdict::Ok && row.basis == basis).count();
     Basis::ALL.into_iter().map(|basis| (basis, count(basis))).filter(|(_, count)| *count > 0).collect()
+}
+
+impl Experiment {
+    /// Results of runs.
+    pub fn claims(&self) -> impl Iterator<Item = &'static Claim> + use<> {
+        self.claims.iter().copied().flatten()
+    }
 }
 
 /// Agreement of a measurement with the paper.
@@ -253,7 +263,7 @@ pub fn run(
     let is_wanted = |name: &str| names.is_empty() || names.contains(&name);
     let wanted = || EXPERIMENTS.iter().filter(|experiment| is_wanted(experiment.name));
     let of_claims = wanted()
-        .flat_map(|experiment| experiment.claims)
+        .flat_map(Experiment::claims)
         .flat_map(|claim| claim.nics.iter().flat_map(|nics| claim.setup.tests(*nics)));
     let lab = Lab::run(of_claims.chain(figures.iter().flat_map(plot::Figure::tests)), progress)?;
     let mut rows: Vec<Row> = wanted().flat_map(|experiment| rows_of(experiment, &lab)).collect();
@@ -264,7 +274,7 @@ pub fn run(
 }
 
 fn rows_of(experiment: &'static Experiment, lab: &Lab) -> impl Iterator<Item = Row> {
-    let claims = experiment.claims.iter().flat_map(|claim| claim.nics.iter().map(move |nics| (claim, *nics)));
+    let claims = experiment.claims().flat_map(|claim| claim.nics.iter().map(move |nics| (claim, *nics)));
     let measured = claims.map(|(claim, nics)| Row::of(experiment.name, claim, nics, lab));
     measured.chain(experiment.formulas.iter().map(|formula| Row::of_formula(experiment.name, formula)))
 }
@@ -276,7 +286,7 @@ mod tests {
     /// A row of a claim, measured on other NICs than the paper's.
     fn verdict_on(nic: &'static str, experiment: &str, what: &str) -> Verdict {
         let of_name = EXPERIMENTS.iter().find(|one| one.name == experiment).unwrap();
-        let claim = of_name.claims.iter().find(|claim| claim.what == what).unwrap();
+        let claim = of_name.claims().find(|claim| claim.what == what).unwrap();
         let nics = Nics::both(nic);
         let lab = Lab::run(claim.setup.tests(nics).into_iter(), &|_, _| ()).unwrap();
         Row::of("", claim, nics, &lab).verdict
@@ -293,6 +303,9 @@ mod tests {
             ("cx6-dx", "ets", "Two queues, marks: QP1, not faster"),
             ("cx4-lx", "noisy-neighbor", "Discards of the requester, i = 12"),
             ("cx4-lx", "counters", "implied_nak_seq_err for each implied NAK"),
+            ("rcn-cx6", "flow-table", "Most flows before goodput falls, Writes"),
+            ("rcn-cx6", "flow-table", "Goodput of Reads"),
+            ("rcn-bf3", "flow-table-symptoms", "S8, the NIC answers nothing: 10,000 tunnels, and one more"),
         ] {
             assert_eq!(verdict_on("reference", experiment, what), Verdict::Off, "{what}");
             if nic != "cx5" {
@@ -307,7 +320,7 @@ mod tests {
         names.push(HARDWARE_NAME);
         let mut rows: Vec<_> = EXPERIMENTS
             .iter()
-            .flat_map(|one| one.claims.iter().map(move |claim| (one.name, claim)))
+            .flat_map(|one| one.claims().map(move |claim| (one.name, claim)))
             .flat_map(|(name, claim)| claim.nics.iter().map(move |nics| (name, claim.what, nics.to_string())))
             .collect();
         let formulas =

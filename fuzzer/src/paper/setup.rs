@@ -6,7 +6,7 @@ use corpus::{
 };
 use scoring::theory::corruption::{Behaviour, Conditions, Frames, Links, Protection, of_message};
 
-use super::Nics;
+use super::{Nics, TableTest};
 use crate::measure::setups::{
     FATAL_LOSSES, bulk, drop, event, in_classes, interval, ipv4, losses, scope, tails, test,
 };
@@ -101,6 +101,15 @@ pub enum Setup {
         /// The NICs at both hosts.
         nics: &'static [Nics],
     },
+    /// Tests with flow tables, in groups.
+    Tables(&'static [&'static [TableTest]]),
+    /// The same on each of these NICs.
+    TablesOf {
+        /// The tests.
+        tests: &'static [&'static [TableTest]],
+        /// The NICs at both hosts.
+        nics: &'static [Nics],
+    },
 }
 
 /// Two hosts that post messages of one packet in turn, over a link that damages packets in both directions.
@@ -132,9 +141,16 @@ const CNP_INTERVAL_US: u32 = 50;
 impl Setup {
     /// Its tests.
     pub fn tests(self, nics: Nics) -> Vec<TestConfig> {
-        if let Self::PathsOf { excess_ns, nics } = self {
-            let paths = Self::Paths { excess_ns, recovery: LossRecovery::SelectiveRepeat };
-            return nics.iter().flat_map(|nics| paths.tests(*nics)).collect();
+        let on_each = |setup: Self, nics: &[Nics]| nics.iter().flat_map(|nics| setup.tests(*nics)).collect();
+        match self {
+            Self::PathsOf { excess_ns, nics } => {
+                return on_each(Self::Paths { excess_ns, recovery: LossRecovery::SelectiveRepeat }, nics);
+            }
+            Self::TablesOf { tests, nics } => return on_each(Self::Tables(tests), nics),
+            Self::Tables(tests) => {
+                return tests.iter().copied().flatten().map(|test| test.config(nics)).collect();
+            }
+            _ => {}
         }
         let mut tests = self.on_any_nics();
         for config in &mut tests {
@@ -195,7 +211,7 @@ impl Setup {
                 let excess = excess_ns.iter().map(|ns| Some(*ns));
                 std::iter::once(None).chain(excess).map(|excess| paths(excess, recovery)).collect()
             }
-            Self::PathsOf { .. } => Vec::new(),
+            Self::PathsOf { .. } | Self::Tables(_) | Self::TablesOf { .. } => Vec::new(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{EXPERIMENTS, HARDWARE_NAME, Row, Verdict, agreeing};
 /// Note beneath every table.
 const MODELS: &str = "Simulated NICs are models of these published measurements, not claims about a vendor's hardware. \
                       \"Lumina\" is the paper as published (SIGCOMM'23), \"Lumina (preprint)\" as submitted; where they \
-                      differ, the former counts; \"Gao\" is Gao et al. (JCST 2022), \"LEFT\" Huang et al. (APNET'24). \"derived\" values come from mechanisms; of \"calibrated\" ones a number set a \
+                      differ, the former counts; \"Gao\" is Gao et al. (JCST 2022), \"LEFT\" Huang et al. (APNET'24), \"ScalaCN\" Liu et al. (NSDI'25). \"derived\" values come from mechanisms; of \"calibrated\" ones a number set a \
                       parameter; \"formula\" is theory; \"shape\" compares a direction.";
 
 /// Characters that a column takes at most, before its cells go on in the next line. With the gaps that is a line of
