@@ -9,8 +9,8 @@ use dumper::{ActionKind, Form};
 use crate::check::{Check, Violation};
 use crate::config::fields::{self, MAX_ADDRESSES};
 use crate::config::{
-    Action, ControlPacket, HeaderField, Host, LossRecovery, Mtu, RoceParameters, Role, Scheduler, SetField,
-    Target, TestConfig, Verb,
+    Action, ControlPacket, HeaderField, Host, LossRecovery, Mtu, Offload, RoceParameters, Role, Scheduler,
+    SetField, Target, TestConfig, Verb,
 };
 
 /// Capabilities of a testbed.
@@ -34,7 +34,8 @@ pub struct Capabilities {
     pub paths: bool,
     /// True if its links have priority flow control (`pfc` of `[network]`).
     pub pfc: bool,
-    /// True if its hosts can change their flow tables during a test (`[[control]]`), and have tunnels and schedulers.
+    /// True if its hosts can change their flow tables during a test (`[[control]]`), and have chains of them, tunnels and
+    /// schedulers.
     pub control: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,
@@ -292,18 +293,7 @@ impl Capabilities {
         if let Some(offload) = &host.offload
             && self.settings.contains(&RoceSetting::Offload)
         {
-            at_most(check, format_args!("{role}.offload.flows"), offload.flows.into(), self.max_flows.into());
-            if !self.control && offload.vxlan {
-                beyond(check, format!("{role}.offload.vxlan"), "tunnels", "false");
-            }
-            if !self.control && offload.scheduler != Scheduler::Ovs {
-                beyond(
-                    check,
-                    format!("{role}.offload.scheduler"),
-                    offload.scheduler.name(),
-                    Scheduler::Ovs.name(),
-                );
-            }
+            self.offload(offload, role, check);
         }
         for setting in RoceSetting::ALL.into_iter().filter(|setting| !self.settings.contains(setting)) {
             let field = format!("{role}.{}", setting.path());
@@ -314,6 +304,25 @@ impl Capabilities {
                 (None, _) if setting.is_given(host) => beyond(check, field, "setting it", "none: remove it"),
                 _ => {}
             }
+        }
+    }
+
+    fn offload(&self, offload: &Offload, role: &str, check: &mut Check) {
+        let path = format!("{role}.offload");
+        at_most(check, format_args!("{path}.flows"), offload.flows.into(), self.max_flows.into());
+        if self.control {
+            return;
+        }
+        at_most(check, format_args!("{path}.tables"), offload.tables.into(), 1);
+        if !offload.rules.is_empty() {
+            beyond(check, format_args!("{path}.rule"), "rules between tables", "none: remove them");
+        }
+        if offload.vxlan {
+            beyond(check, format_args!("{path}.vxlan"), "tunnels", "false");
+        }
+        if offload.scheduler != Scheduler::Ovs {
+            let (asked, has) = (offload.scheduler.name(), Scheduler::Ovs.name());
+            beyond(check, format_args!("{path}.scheduler"), asked, has);
         }
     }
 
@@ -370,6 +379,7 @@ fn names<T, N: ToString>(set: &BTreeSet<T>, name: impl Fn(&T) -> N) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Hop, Rule};
     use crate::from_toml;
     use crate::testing::configs;
     use proptest::prelude::*;
@@ -451,6 +461,26 @@ mod tests {
             config.host_mut(role).roce = narrow().fixed;
         }
         assert_eq!(narrow().violations(&config), []);
+    }
+
+    /// Tables of a kernel: no chains, tunnels or schedulers.
+    #[test]
+    fn what_a_table_cannot_be_is_named() {
+        const PORT: Rule = Rule { table: 1, direction: None, ip_version: None, forward_to: Hop::Port };
+        let can = Capabilities { control: false, max_flows: 1_000, ..Capabilities::all() };
+        let mut config = TestConfig::default();
+        let mut fields = |change: fn(&mut Offload)| {
+            let mut offload = Offload::default();
+            change(&mut offload);
+            config.requester.offload = Some(offload);
+            can.violations(&config).into_iter().map(|violation| violation.field).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(|_| {}), [""; 0]);
+        assert_eq!(fields(|offload| offload.tables = 2), ["requester.offload.tables"]);
+        assert_eq!(fields(|offload| offload.rules = vec![PORT]), ["requester.offload.rule"]);
+        assert_eq!(fields(|offload| offload.vxlan = true), ["requester.offload.vxlan"]);
+        assert_eq!(fields(|offload| offload.scheduler = Scheduler::Hyper), ["requester.offload.scheduler"]);
+        assert_eq!(fields(|offload| offload.flows = 1_001), ["requester.offload.flows"]);
     }
 
     proptest! {

@@ -45,11 +45,11 @@ mod toml_form;
 pub use capabilities::{Capabilities, Quick, RoceSetting};
 pub use check::{Violation, plural};
 pub use config::{
-    Action, Cidr, ConnectionSet, Control, ControlPacket, Copies, DummyRule, Ets, Event, HeaderField, Host,
-    IterMode, Load, LossDirection, LossEffect, LossModel, LossRecovery, Mtu, NamedPlacement, Network,
-    Offload, Operation, PacketKinds, Path, Pattern, Physical, Placement, Progression, Repeat, RepeatMatch,
-    RoceParameters, Role, Scheduler, SetField, Spray, SprayPackets, Target, TestConfig, Traffic,
-    TrafficClass, TrafficField, Verb,
+    Action, Cidr, ConnectionSet, Control, ControlPacket, Copies, Direction, DummyRule, Ets, Event,
+    HeaderField, Hop, Host, IpVersion, IterMode, Load, LossDirection, LossEffect, LossModel, LossRecovery,
+    Mtu, NamedPlacement, Network, Offload, Operation, PacketKinds, Path, Pattern, Physical, Placement,
+    Progression, Repeat, RepeatMatch, RoceParameters, Role, Rule, Scheduler, SetField, Spray, SprayPackets,
+    Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
 };
 pub use dumper::{ActionKind, Form};
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem, without_controls};

@@ -4,9 +4,9 @@
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
-    Action, Cidr, ConnectionSet, Control, ControlPacket, Ets, Event, Files, Form, HeaderField, Host,
+    Action, Cidr, ConnectionSet, Control, ControlPacket, Ets, Event, Files, Form, HeaderField, Hop, Host,
     IterMode, Load, LossDirection, LossEffect, LossModel, LossRecovery, Mtu, Network, Offload, Operation,
-    PacketKinds, Path, Physical, Placement, Progression, Repeat, RepeatMatch, RoceParameters, Role,
+    PacketKinds, Path, Physical, Placement, Progression, Repeat, RepeatMatch, RoceParameters, Role, Rule,
     Scheduler, SetField, Spray, SprayPackets, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
     fields::{self, IntField},
 };
@@ -212,10 +212,17 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
     let host =
         (within(&fields::VIRTUAL_FUNCTIONS), within(&fields::MAX_IDLE_MS), within(&fields::REVALIDATE_MS));
     let scheduler = (select(Scheduler::NAMES), within(&fields::HYPER_ENTRIES));
-    let table = (0..=1_000_u32, 1..=4_u32, 1..=4_u32, place, path, (host, scheduler));
+    let chain = (1..=8_u32, rules());
+    let table = (0..=1_000_u32, 1..=4_u32, 1..=4_u32, place, path, (host, scheduler, chain));
     option::weighted(0.3, table).prop_map(move |table| {
-        let (more, egress_masks, ingress_masks, (place, mut masks), (actions, vxlan), (host, scheduler)) =
-            table?;
+        let (
+            more,
+            egress_masks,
+            ingress_masks,
+            (place, mut masks),
+            (actions, vxlan),
+            (host, scheduler, chain),
+        ) = table?;
         masks.iter_mut().for_each(|mask| *mask = (*mask).min(egress_masks.max(ingress_masks)));
         let place = match place {
             0 => Placement::Spread,
@@ -226,11 +233,14 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
         };
         let (virtual_functions, max_idle_ms, revalidate_ms) = host;
         let ((_, scheduler), hyper_entries) = scheduler;
+        let (tables, rules) = chain;
         Some(Offload {
             flows: connections + 4 + more,
             egress_masks,
             ingress_masks,
             place,
+            tables: if rules.is_empty() { tables } else { 1 },
+            rules,
             actions,
             vxlan,
             virtual_functions: virtual_functions as u32,
@@ -239,6 +249,27 @@ fn offload(connections: u32) -> impl Strategy<Value = Option<Offload>> {
             scheduler,
             hyper_entries: hyper_entries as u32,
         })
+    })
+}
+
+/// Any rules between tables by which all packets reach the port, or none: they forward to later tables, and the last ones to the port.
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    let of_packets = (select(Rule::DIRECTIONS), select(Rule::MATCHES));
+    let rule = (1..=fields::RULE_TABLE.max as u32, of_packets, 1..=4_u32);
+    option::of(vec(rule, 1..=12)).prop_map(|drawn| {
+        let Some(drawn) = drawn else { return Vec::new() };
+        let hop = |table: u32| match fields::FORWARD_TO.allows(table.into()) {
+            true => Hop::Table(table),
+            false => Hop::Port,
+        };
+        let all = drawn.iter().map(|(table, ((_, direction), (_, ip_version)), further)| Rule {
+            table: *table,
+            direction: *direction,
+            ip_version: *ip_version,
+            forward_to: hop(table + further),
+        });
+        let last = |table| Rule { table, direction: None, ip_version: None, forward_to: Hop::Port };
+        all.chain((1..=fields::RULE_TABLE.max as u32).map(last)).collect()
     })
 }
 

@@ -7,6 +7,7 @@ mod hosts;
 mod network;
 mod offload;
 mod overlap;
+mod rules;
 mod traffic;
 
 use std::collections::BTreeSet;

@@ -1,11 +1,12 @@
 //! Rules on flow tables.
 
-use super::{Check, plural};
+use super::{Check, plural, rules};
 use crate::config::{Offload, Placement, fields};
 
 pub(super) fn check(offload: &Offload, connections: u32, role: &str, check: &mut Check) {
     let path = format!("{role}.offload");
     bounds(offload, &path, check);
+    rules::check(offload, &path, check);
     let flows_path = format!("{path}.flows");
     let flows = offload.flows;
     if connections > flows {
@@ -41,6 +42,7 @@ fn bounds(offload: &Offload, path: &str, check: &mut Check) {
         (offload.flows, &fields::OFFLOAD_FLOWS),
         (offload.egress_masks, &fields::EGRESS_MASKS),
         (offload.ingress_masks, &fields::INGRESS_MASKS),
+        (offload.tables, &fields::OFFLOAD_TABLES),
         (offload.actions, &fields::OFFLOAD_ACTIONS),
         (offload.virtual_functions, &fields::VIRTUAL_FUNCTIONS),
         (offload.max_idle_ms, &fields::MAX_IDLE_MS),

@@ -59,6 +59,9 @@ pub const MAX_EVENTS: usize = 4096;
 /// Most operations on flow tables of a test.
 pub const MAX_CONTROLS: usize = 1024;
 
+/// Most rules between the tables of a host: two for each direction and version of IP in each of eight tables.
+pub const MAX_RULES: usize = 64;
+
 /// Upper bound on addresses per host: one per connection of the largest test would be absurd;
 /// NIC GID tables hold 256 entries at most.
 pub const MAX_ADDRESSES: usize = 256;
@@ -158,6 +161,12 @@ int_fields! {
     INGRESS_MASKS = "ingress-masks", 1, 4_096, 1, "", "as `egress-masks`";
     /// Mask of a connection's entry.
     PLACE = "place", 1, 4_096, 1, "", "masks count from 1";
+    /// Tables that each packet is looked up in.
+    OFFLOAD_TABLES = "tables", 1, 8, 1, "", "longer than any chain of a container network";
+    /// Table of a rule.
+    RULE_TABLE = "table", 1, 8, 1, "", "as many as a chain can have";
+    /// Table that a rule forwards packets to.
+    FORWARD_TO = "forward-to", 1, 8, 1, "", "as many as a chain can have";
     /// Actions on each packet.
     OFFLOAD_ACTIONS = "actions", 0, 8, 1, "", "more than any rule of a container network has";
     /// Virtual functions of a NIC.

@@ -9,6 +9,7 @@ mod network;
 mod offload;
 mod path;
 mod repeat;
+mod rule;
 mod set_field;
 mod traffic;
 mod words;
@@ -24,6 +25,7 @@ pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, P
 pub use offload::{NamedPlacement, Offload, Placement, Scheduler};
 pub use path::{Path, Spray, SprayPackets};
 pub use repeat::{Repeat, RepeatMatch};
+pub use rule::{Direction, Hop, IpVersion, Rule};
 pub use set_field::{HeaderField, SetField};
 pub use traffic::{DummyRule, Files, Form, IterMode, Load, Mtu, Pattern, Traffic, TrafficField, Verb};
 

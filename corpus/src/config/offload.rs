@@ -1,5 +1,6 @@
 //! Flows that a host has offloaded to its NIC, whose own switch then forwards the packets (ScalaCN, NSDI'25, §2 and §4.1).
 
+use super::rule::Rule;
 use super::words::words;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,10 @@ pub struct Offload {
     pub ingress_masks: u32,
     /// Masks of the connections' entries.
     pub place: Placement,
+    /// Tables that each packet is looked up in, one after another, with the same masks in each.
+    pub tables: u32,
+    /// Rules between tables; if there are any, they say which tables a packet goes through ([`Offload::tables_of`]).
+    pub rules: Vec<Rule>,
     /// Actions on each packet.
     pub actions: u32,
     /// True if packets go through a VXLAN tunnel, which is one more action on each, and a context of the NIC for each flow.
@@ -54,6 +59,8 @@ impl Default for Offload {
             egress_masks: 1,
             ingress_masks: 1,
             place: Placement::Spread,
+            tables: 1,
+            rules: Vec::new(),
             actions: 1,
             vxlan: false,
             virtual_functions: 1,

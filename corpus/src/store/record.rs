@@ -13,7 +13,7 @@ use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, Situ
 
 /// Version of everything that is written. A change of any type in a record is a new one: postcard does not describe
 /// itself.
-pub(super) const SCHEMA: u8 = 16;
+pub(super) const SCHEMA: u8 = 17;
 /// Begins every frame.
 pub(super) const MAGIC: &[u8] = b"LuFzRec";
 /// Bytes before the checked payload: the magic, the schema, length and CRC-32 (little-endian).

@@ -1,35 +1,17 @@
 //! `[[control]]`.
 
-use super::HOMES;
+use super::{HOMES, tables};
 use crate::{
     config::{Control, Operation, Role, fields},
-    source::{Node, Reader, Section, Value},
+    source::{Node, Reader, Section},
 };
 
 const KEY: &str = "control";
 
 /// The operations; one that was refused is left out.
 pub(super) fn read(node: &Node, r: &mut Reader<'_>) -> Vec<Control> {
-    if matches!(node.value, Value::Table(_)) {
-        r.refuse(&node.span, KEY, "is one table", "write [[control]], with two brackets, for each operation");
-        return Vec::new();
-    }
-    let Some(items) = r.list(node, KEY, "operations") else { return Vec::new() };
-    if let Some(beyond) = items.get(fields::MAX_CONTROLS) {
-        let help = format!("at most {} are allowed; one operation can have many flows", fields::MAX_CONTROLS);
-        r.refuse(&beyond.span, KEY, format!("there are {} operations", items.len()), help);
-        return Vec::new();
-    }
-    let mut controls = Vec::new();
-    for (item, path) in r.items(items, KEY) {
-        let read = r.section(item, &path, &item.span).and_then(|section| operation(section, r));
-        match read {
-            Some(control) => controls.push(control),
-            // Those that follow have other numbers.
-            None => r.mark_refused(KEY),
-        }
-    }
-    controls
+    let most = (fields::MAX_CONTROLS, "; one operation can have many flows");
+    tables::read(node, KEY, "operation", most, r, operation)
 }
 
 fn operation(mut section: Section<'_>, r: &mut Reader<'_>) -> Option<Control> {

@@ -1,6 +1,6 @@
 //! `[requester]` and `[responder]`.
 
-use super::HOMES;
+use super::{HOMES, rule};
 use crate::{
     config::{
         Cidr, Ets, Host, LossRecovery, NamedPlacement, Offload, Physical, Placement, RoceParameters, Role,
@@ -46,6 +46,8 @@ fn read_offload(mut section: Section<'_>, r: &mut Reader<'_>) -> Offload {
         egress_masks: section.int(r, &fields::EGRESS_MASKS),
         ingress_masks: section.int(r, &fields::INGRESS_MASKS),
         place: place(&mut section, r),
+        tables: section.int(r, &fields::OFFLOAD_TABLES),
+        rules: rule::read(&mut section, r),
         actions: section.int(r, &fields::OFFLOAD_ACTIONS),
         vxlan: section.bool(r, "vxlan", false),
         virtual_functions: section.int(r, &fields::VIRTUAL_FUNCTIONS),

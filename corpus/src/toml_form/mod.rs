@@ -5,6 +5,8 @@ mod event;
 mod host;
 mod network;
 mod read;
+mod rule;
+mod tables;
 mod traffic;
 mod write;
 

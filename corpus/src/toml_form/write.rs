@@ -3,8 +3,9 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Control, Copies, Event, Files, Form, Host, Load, LossRecovery, Network, Operation,
-    Path, Placement, Repeat, Role, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
+    Action, ConnectionSet, Control, Copies, Direction, Event, Files, Form, Hop, Host, IpVersion, Load,
+    LossRecovery, Network, Operation, Path, Placement, Repeat, Role, Rule, SetField, Target, TestConfig,
+    Traffic, TrafficClass, TrafficField, fields,
 };
 
 impl TestConfig {
@@ -123,6 +124,10 @@ fn host(out: &mut Out, name: &str, host: &Host) {
         if let Some(named) = offload.place.named() {
             out.text("place", named.name());
         }
+        // Texts and identities from before there were chains stay as they are.
+        if u64::from(offload.tables) != fields::OFFLOAD_TABLES.default {
+            out.field(fields::OFFLOAD_TABLES.key, offload.tables);
+        }
         out.field("actions", offload.actions);
         out.field("vxlan", offload.vxlan);
         out.field("virtual-functions", offload.virtual_functions);
@@ -130,6 +135,9 @@ fn host(out: &mut Out, name: &str, host: &Host) {
         out.field("revalidate-ms", offload.revalidate_ms);
         out.text("scheduler", offload.scheduler.name());
         out.field("hyper-entries", offload.hyper_entries);
+        for one in &offload.rules {
+            rule(out, name, one);
+        }
     }
     out.header(&format!("[{name}.roce-parameters]"));
     out.field("dcqcn-rp-enable", host.roce.dcqcn_rp_enable);
@@ -140,6 +148,17 @@ fn host(out: &mut Out, name: &str, host: &Host) {
     // Texts and identities from before there was a choice stay as they are.
     if host.roce.loss_recovery != LossRecovery::GoBackN {
         out.text("loss-recovery", host.roce.loss_recovery.name());
+    }
+}
+
+fn rule(out: &mut Out, host: &str, rule: &Rule) {
+    out.header(&format!("[[{host}.offload.rule]]"));
+    out.field(fields::RULE_TABLE.key, rule.table);
+    out.text("direction", rule.direction.map_or(Rule::BOTH, Direction::name));
+    out.text("match", rule.ip_version.map_or(Rule::ANY, IpVersion::name));
+    match rule.forward_to {
+        Hop::Table(table) => out.field(fields::FORWARD_TO.key, table),
+        Hop::Port => out.text(fields::FORWARD_TO.key, Hop::PORT),
     }
 }
 
