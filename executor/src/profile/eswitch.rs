@@ -68,6 +68,10 @@ pub struct Eswitch {
     pub chain: Chain,
     /// Masks in each direction, over all tables; 0 for any number.
     pub masks: u32,
+    /// Entries of flows that are on the chip in each direction, those of the last packets; 0 if all are.
+    pub entry_cache: u32,
+    /// A packet whose flow has no entry on the chip, before its look-up, in ns.
+    pub miss_ns: u64,
     /// A packet without an entry, in the host's software, in ns.
     pub software_ns: u64,
     /// Rate at which the host's software forwards packets, in Gb/s; 0 for any.
@@ -115,6 +119,7 @@ impl Eswitch {
             on_exhausted: self.on_exhausted,
             counter_jitter_percent: self.counter_jitter_percent,
             link_down_ms: self.link_down_ms,
+            miss_ns: self.miss_ns,
             ..Self::default()
         };
         *self != plain
@@ -133,6 +138,8 @@ impl Default for Eswitch {
             table_entries: 0,
             chain: Chain::Front,
             masks: 0,
+            entry_cache: 0,
+            miss_ns: 0,
             software_ns: 0,
             software_gbps: 0,
             counter_refresh_per_s: 0,

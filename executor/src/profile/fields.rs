@@ -91,6 +91,11 @@ const OWN: &[Field] = &[
         .conforming(0, 0),
     Field::new("eswitch.chain", Kind::Choice(&["front", "back"], &["front", "back"]), "", "Place of a further table: before all others, whose packets are then looked up in it first, or behind them."),
     int("eswitch.masks", 0, 65_536, "masks", "Masks in each direction, of all tables; 0 for any number. An entry with one more cannot be created.").why(TABLES).conforming(0, 0),
+    int("eswitch.entry-cache", 0, 1 << 24, "entries", "Entries of flows that are on the chip in each direction: those of the flows with the latest packets. 0 if all are.")
+        .why(TABLES)
+        .conforming(0, 0),
+    int("eswitch.miss-ns", 0, 100_000, "ns", "A packet whose flow's entry is not on the chip, before its look-up: the NIC fetches the entry from the host's memory.")
+        .why("a hundred times an access over PCIe"),
     int("eswitch.software-ns", 0, 1_000_000_000, "ns", "A packet without an entry, in the host's software, after all masks were looked through in vain.")
         .why(SOFTWARE)
         .conforming(0, 100),

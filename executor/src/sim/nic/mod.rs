@@ -98,11 +98,15 @@ impl Nic {
         let ceiling = profile.ets.ceiling_percent;
         let selection = ets.map(|ets| Selection::new(ets, ceiling, attributes.mtu, profile.link.rate_gbps));
         let classes = qps.iter().map(|setup| setup.class);
+        // The addresses of a test are all of one version.
+        let ipv6 = qps.first().is_some_and(|setup| setup.ipv6);
+        let ip_version = if ipv6 { corpus::IpVersion::V6 } else { corpus::IpVersion::V4 };
         Self {
             notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
             receive: ReceiveBuffer::new(&profile.receive),
             reorder: Engine::new(&profile.reorder, FLOWS * qps.len()).map(Box::new),
-            eswitch: Eswitch::new(&profile.eswitch, offload, operates, qps.len() as u32).map(Box::new),
+            eswitch: Eswitch::new(&profile.eswitch, offload, operates, (qps.len() as u32, ip_version))
+                .map(Box::new),
             credit: Credit::new(profile.eswitch.in_flight_bytes, qps.len()).map(Box::new),
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),

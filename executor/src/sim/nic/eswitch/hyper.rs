@@ -2,10 +2,10 @@
 //! order of what they are good for.
 
 use std::cmp::Reverse;
-use std::num::NonZeroUsize;
 
 use dumper::Nanos;
-use lru::LruCache;
+
+use super::recent::Recent;
 
 /// Time over which the packets of a mask are counted, in seconds.
 const COUNTED_S: usize = 60;
@@ -28,7 +28,7 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Hyper {
     /// Flows with an entry of the hyper mask.
-    recent: LruCache<u32, ()>,
+    recent: Recent,
     cascade: Cascade,
     gauge: Gauge,
 }
@@ -45,17 +45,15 @@ struct Gauge {
 impl Hyper {
     /// A scheduler whose hyper mask has so many entries.
     pub(super) fn new(entries: u32) -> Self {
-        let entries = NonZeroUsize::new(entries as usize).unwrap_or(NonZeroUsize::MIN);
-        Self { recent: LruCache::new(entries), cascade: Cascade::default(), gauge: Gauge::default() }
+        Self { recent: Recent::new(entries), cascade: Cascade::default(), gauge: Gauge::default() }
     }
 
     /// Masks that a packet of a flow is looked up in: `place` without the scheduler, up to its own.
     pub(super) fn search(&mut self, flow: u32, mask: u32, place: u32, now: Nanos) -> u32 {
-        let hit = self.recent.get(&flow).is_some();
+        // A flow that was not there has an entry from now on.
+        let hit = self.recent.note(flow);
         let behind = if hit { 0 } else { self.cascade.place(mask, place) };
         if !hit {
-            // What a cascading mask has found gets an entry.
-            self.recent.put(flow, ());
             self.cascade.found(mask, place, now);
         }
         let (with, acts) = (1 + behind, self.gauge.acts);

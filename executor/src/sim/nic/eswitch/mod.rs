@@ -4,11 +4,12 @@
 mod credit;
 mod hyper;
 mod lookups;
+mod recent;
 mod tables;
 
 use std::collections::VecDeque;
 
-use corpus::{Offload, Scheduler};
+use corpus::{Direction, IpVersion, Offload, Scheduler};
 use dumper::Nanos;
 
 use crate::profile::Eswitch as Profile;
@@ -16,12 +17,15 @@ use crate::sim::packet::Packet;
 pub(in crate::sim) use credit::Credit;
 use hyper::Hyper;
 use lookups::Lookups;
+use recent::Recent;
 use tables::{EGRESS, Entry, INGRESS, Tables};
 
 /// The switch of a NIC.
 #[derive(Debug)]
 pub(in crate::sim) struct Eswitch {
     profile: Profile,
+    /// Time of a mask in each direction, in all tables that a packet is looked up in, in ns.
+    mask_ns: [u64; 2],
     /// Time of the actions on a packet.
     actions: Nanos,
     tunnels: bool,
@@ -32,6 +36,8 @@ pub(in crate::sim) struct Eswitch {
     qps: Vec<Flow>,
     /// Of each direction, if the host has it; apart, as few tests have it.
     hyper: Option<Box<[Hyper; 2]>>,
+    /// Flows of each direction whose entries are on the chip, if not all are; apart likewise.
+    on_chip: Option<Box<[Recent; 2]>>,
     /// True once entries have changed, so that the costs of packets are due anew.
     changed: bool,
     egress: Lookups<Packet>,
@@ -67,17 +73,22 @@ pub(in crate::sim) enum Refusal {
 }
 
 impl Eswitch {
-    /// The switch of a profile with a host's flow table, before it has an entry, for so many QPs; none if a table makes no difference, and
-    /// the host never operates on it.
+    /// The switch of a profile with a host's flow table, before it has an entry, for so many QPs with addresses of a version of IP; none if a
+    /// table makes no difference, and the host never operates on it.
     pub(in crate::sim::nic) fn new(
         profile: &Profile,
         offload: Option<&Offload>,
         operates: bool,
-        qps: u32,
+        (qps, ip_version): (u32, IpVersion),
     ) -> Option<Self> {
         let offload = offload.filter(|_| profile.is_on() || operates)?;
+        let mask_ns = |query: u64, direction| query * u64::from(offload.tables_of(direction, ip_version));
         Some(Self {
             profile: *profile,
+            mask_ns: [
+                mask_ns(profile.egress_query_ns, Direction::Egress),
+                mask_ns(profile.ingress_query_ns, Direction::Ingress),
+            ],
             actions: Nanos(profile.action_ns * u64::from(offload.all_actions())),
             tunnels: offload.vxlan,
             tables: Tables::new(profile),
@@ -85,6 +96,9 @@ impl Eswitch {
             qps: (0..qps).map(|_| Flow::default()).collect(),
             hyper: (offload.scheduler == Scheduler::Hyper)
                 .then(|| Box::new([EGRESS, INGRESS].map(|_| Hyper::new(offload.hyper_entries)))),
+            // Flows of no QP have no packets.
+            on_chip: (profile.entry_cache > 0)
+                .then(|| Box::new([EGRESS, INGRESS].map(|_| Recent::new(profile.entry_cache.min(qps))))),
             changed: true,
             egress: Lookups::new(profile),
             ingress: Lookups::new(profile),
@@ -113,6 +127,7 @@ impl Eswitch {
     pub(in crate::sim) fn delete(&mut self, flow: u32) {
         if let Some(entry) = self.entries.get_mut(flow as usize).and_then(Option::take) {
             self.tables.delete(entry);
+            self.on_chip.iter_mut().flat_map(|flows| flows.iter_mut()).for_each(|flows| flows.forget(flow));
             self.changed = true;
         }
     }
@@ -151,10 +166,9 @@ impl Eswitch {
         }
     }
 
-    /// Time of a look-up in so many masks.
+    /// Time of a look-up in so many masks of each table.
     fn cost(&self, direction: usize, masks: u32) -> Nanos {
-        let query = [self.profile.egress_query_ns, self.profile.ingress_query_ns][direction];
-        Nanos(query * u64::from(masks) + self.actions.0)
+        Nanos(self.mask_ns[direction] * u64::from(masks) + self.actions.0)
     }
 
     /// The time of a look-up, and the earliest time at which the packet goes on.
@@ -172,7 +186,9 @@ impl Eswitch {
             if let Some(hyper) = &mut self.hyper {
                 searched = hyper[direction].search(qp, flow.masks[direction], searched, now);
             }
-            return (self.cost(direction, searched), earliest);
+            let is_there = self.on_chip.as_mut().is_none_or(|flows| flows[direction].note(qp));
+            let fetched = Nanos(if is_there { 0 } else { self.profile.miss_ns });
+            return (fetched + self.cost(direction, searched), earliest);
         }
         if !flow.called {
             flow.called = true;
