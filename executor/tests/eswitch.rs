@@ -3,7 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use corpus::{Load, Mtu, Offload, Placement, Role, Scheduler, TestConfig, Verb};
+use corpus::{
+    Direction, Hop, IpVersion, Load, Mtu, Offload, Placement, Role, Rule, Scheduler, TestConfig, Verb,
+};
 use executor::profile::Eswitch;
 use executor::{NicProfile, sim};
 use rand::{RngExt as _, SeedableRng as _};
@@ -99,6 +101,58 @@ fn a_mask_costs_its_query() {
                 }
             }
         }
+    }
+}
+
+/// A packet is looked up in so many masks of each table of a chain, at the host that has it.
+#[test]
+fn each_table_of_a_chain_costs_its_masks() {
+    let eswitch = Eswitch { egress_query_ns: 47, ingress_query_ns: 68, action_ns: 9, ..Eswitch::default() };
+    for verb in [Verb::Write, Verb::Read] {
+        for (table, role) in [(Table::LocalEgress, Role::Requester), (Table::RemoteIngress, Role::Responder)]
+        {
+            let one = test(verb, table, 5);
+            for tables in [2, 8] {
+                let mut chain = one.clone();
+                chain.host_mut(role).offload.as_mut().unwrap().tables = tables;
+                let masks = if role == Role::Requester { 5 * 47 + 68 } else { 47 + 5 * 68 };
+                assert_later(&one, &chain, u64::from(tables - 1) * masks, eswitch);
+            }
+        }
+    }
+}
+
+/// The messages of a test take so much longer than those of another one, in ns.
+fn assert_later(one: &TestConfig, later: &TestConfig, by: u64, eswitch: Eswitch) {
+    let expected: Vec<u64> = times(one, eswitch).into_iter().map(|time| time + by).collect();
+    assert_eq!(times(later, eswitch), expected, "{later}");
+}
+
+/// Packets are looked up in the tables on their way by the rules, which may differ between directions and versions of IP.
+#[test]
+fn packets_are_looked_up_in_the_tables_on_their_way() {
+    let rule = |table, direction, ip_version, forward_to| Rule { table, direction, ip_version, forward_to };
+    let rules = vec![
+        rule(1, Some(Direction::Egress), Some(IpVersion::V6), Hop::Table(4)),
+        rule(1, Some(Direction::Egress), None, Hop::Table(2)),
+        rule(1, None, None, Hop::Port),
+        rule(2, None, None, Hop::Table(3)),
+        rule(3, None, Some(IpVersion::V4), Hop::Port),
+        rule(4, None, None, Hop::Port),
+        // In vain: the first rule of a table decides.
+        rule(4, None, None, Hop::Table(4)),
+    ];
+    let eswitch = Eswitch { egress_query_ns: 47, ingress_query_ns: 68, ..Eswitch::default() };
+    let plain = test(Verb::Write, Table::LocalEgress, 5);
+    let mut ipv6 = plain.clone();
+    for (role, address) in Role::ALL.into_iter().zip(["fd00::1/64", "fd00::2/64"]) {
+        ipv6.host_mut(role).ip_list = vec![address.parse().unwrap()];
+    }
+    // Three tables, and two.
+    for (one, further) in [(plain, 2), (ipv6, 1)] {
+        let mut ruled = one.clone();
+        ruled.requester.offload.as_mut().unwrap().rules.clone_from(&rules);
+        assert_later(&one, &ruled, further * 5 * 47, eswitch);
     }
 }
 
@@ -206,6 +260,55 @@ fn the_scheduler_helps_or_does_no_harm() {
         let (without, with) = (time(masks, None), time(masks, Some(4)));
         assert!(with < without * 1.05, "{masks} masks: {with} ns a packet, {without} without the scheduler");
     }
+}
+
+/// One packet at a time on each connection, each round of them once the one before it is complete on all.
+fn in_turn(connections: u32, messages: u32) -> TestConfig {
+    let mut config = saturating(connections, 1);
+    (config.traffic.message_size, config.traffic.tx_depth) = (64, 1);
+    config.traffic.num_msgs_per_qp = messages;
+    config.traffic.barrier_sync = connections > 1;
+    config
+}
+
+/// Flows that have packets in turn, with as many entries on the chip, and with one less: of each the packets of a flow are the latest ones
+/// again and again, or never.
+#[test]
+fn an_entry_that_is_not_on_the_chip_is_fetched() {
+    let plain = Eswitch { egress_query_ns: 30, ingress_query_ns: 40, lookups: 64, ..Eswitch::default() };
+    // The packet and its ACK each pass two tables.
+    let fetches = 4 * 700;
+    for connections in [1, 3, 8] {
+        let config = in_turn(connections, 4);
+        let without = times(&config, plain);
+        let with = |entry_cache| times(&config, Eswitch { entry_cache, miss_ns: 700, ..plain });
+        let cold: Vec<u64> = without.iter().map(|time| time + fetches).collect();
+        let first = connections as usize;
+        let warm: Vec<u64> = cold[..first].iter().chain(&without[first..]).copied().collect();
+        assert_eq!(with(connections), warm, "{connections} connections");
+        assert_eq!(with(1 << 24), warm, "{connections} connections");
+        if connections > 1 {
+            assert_eq!(with(connections - 1), cold, "{connections} connections");
+        }
+    }
+}
+
+/// A tunnel has 50 bytes on both cables that a packet of its host passes: 4 ns each at 100 Gb/s.
+#[test]
+fn a_tunnel_has_headers_on_the_cable() {
+    let eswitch = Eswitch { egress_query_ns: 30, ..Eswitch::default() };
+    let one = test(Verb::Write, Table::LocalEgress, 1);
+    for (tunnels, by) in [(&[][..], 0), (&[Role::Requester], 8), (&[Role::Responder], 8), (&Role::ALL, 16)] {
+        let mut tunnelled = one.clone();
+        for role in tunnels {
+            tunnelled.host_mut(*role).offload.as_mut().unwrap().vxlan = true;
+        }
+        assert_later(&one, &tunnelled, by, eswitch);
+    }
+    let mut tunnelled = saturating(4, 1);
+    tunnelled.requester.offload.as_mut().unwrap().vxlan = true;
+    let (link, measured) = (f64::from((1_024 + 82 + 50) * 8) / 100.0, packet_ns(&tunnelled, eswitch));
+    assert!((measured / link - 1.0).abs() < 0.01, "{measured} ns a packet, {link} on the cable");
 }
 
 /// A NIC whose look-ups take no time, and a test that offloads nothing.

@@ -49,6 +49,9 @@ const HEADERS_V6: u32 = HEADERS + 20;
 /// Bytes of a frame on the cable besides its own: preamble, FCS and the gap between frames (IEEE 802.3).
 const CABLE_OVERHEAD: u32 = 8 + 4 + 12;
 
+/// Headers of a VXLAN tunnel before those of its packet: Ethernet, IPv4, UDP and VXLAN (RFC 7348), in bytes.
+pub(super) const TUNNEL: u32 = 14 + 20 + 8 + 8;
+
 impl Packet {
     /// Length of the frame that it is sent in, without FCS, in bytes.
     pub(super) fn frame_len_over(&self, ipv6: bool) -> u32 {

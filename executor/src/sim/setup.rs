@@ -10,6 +10,7 @@ use super::host::Host;
 use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
 use super::nic::{Attributes, Dummies, Eswitch as Switch, Nic, QpSetup};
 use super::ovs::Ovs;
+use super::packet::TUNNEL;
 use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
 use super::world::{World, most_packets};
@@ -56,7 +57,9 @@ pub(super) fn world(
     for (role, profile) in Role::ALL.into_iter().zip(profiles) {
         let place = HostId::of(role).index();
         let edge = Edge::new(profile.link, profile.receive.latency_ns);
-        links.push(Link::new(edge, pfc, stream(traffic.seed, &format!("link/{place}"))));
+        // A packet keeps the headers of its sender's tunnel up to the other host.
+        let tunnels = [role, role.peer()].map(|sender| tunnel(config, sender));
+        links.push(Link::new(edge, tunnels, pfc, stream(traffic.seed, &format!("link/{place}"))));
         software.push(Software::new(profile.host, stream(traffic.seed, &format!("software/{place}"))));
         let eswitch = profile.eswitch;
         let mut nic = nic_of(config, role, profile, &connections);
@@ -70,6 +73,11 @@ pub(super) fn world(
     let network = Network::new(links, routes, pipeline, pfc.then_some(&buffers));
     let generators = TrafficGenerators::new(traffic, software);
     Ok((World::new(hosts, network, generators, most_packets(config)), connections))
+}
+
+/// Bytes of the tunnel that a host's packets go through.
+fn tunnel(config: &TestConfig, host: Role) -> u32 {
+    if config.host(host).offload.as_ref().is_some_and(|offload| offload.vxlan) { TUNNEL } else { 0 }
 }
 
 /// Selective repeat needs a NIC that keeps packets out of order, and such a NIC does nothing else.

@@ -12,9 +12,16 @@ use crate::sim::random::draw;
 /// Time of a byte at 1 Gb/s, in ps.
 const BYTE_PS: u64 = 8_000;
 
+/// Ways on a link: from the host to the switch.
+const TO_SWITCH: usize = 0;
+/// From the switch to the host.
+const TO_HOST: usize = 1;
+
 /// Packets on one link.
 pub(in crate::sim) struct Link {
     edge: Edge,
+    /// Bytes of a packet to the switch, and of one to the host, besides those of its frame: the headers of the sending host's tunnel.
+    tunnels: [u32; 2],
     /// Time of a byte in ps, where it is a whole number: no division for each packet then.
     byte_ps: Option<u64>,
     rng: ChaCha8Rng,
@@ -39,12 +46,14 @@ struct Queue {
 }
 
 impl Link {
-    /// A link without packets; the stream draws its receive latencies. With flow control packets wait at the switch's end until
+    /// A link without packets, of which those to the switch and those to the host have so many bytes of a tunnel; the stream draws its receive
+    /// latencies. With flow control packets wait at the switch's end until
     /// [`Link::depart`] is called.
-    pub(in crate::sim) fn new(edge: Edge, flow_control: bool, rng: ChaCha8Rng) -> Self {
+    pub(in crate::sim) fn new(edge: Edge, tunnels: [u32; 2], flow_control: bool, rng: ChaCha8Rng) -> Self {
         let rate = u64::from(edge.rate_gbps);
         Self {
             edge,
+            tunnels,
             byte_ps: BYTE_PS.is_multiple_of(rate).then(|| BYTE_PS / rate),
             rng,
             up: VecDeque::new(),
@@ -60,15 +69,15 @@ impl Link {
         &self.edge
     }
 
-    /// Time that a packet takes.
+    /// Time that a packet of the host takes.
     fn packet_ns(&self, packet: &Packet) -> Nanos {
-        Nanos(self.packet_ps(packet).div_ceil(1_000))
+        Nanos(self.packet_ps(packet, TO_SWITCH).div_ceil(1_000))
     }
 
     /// Time that a packet takes, in ps.
     #[inline]
-    fn packet_ps(&self, packet: &Packet) -> u64 {
-        self.bytes_ps(packet.cable_len().into())
+    fn packet_ps(&self, packet: &Packet, way: usize) -> u64 {
+        self.bytes_ps((packet.cable_len() + self.tunnels[way]).into())
     }
 
     /// Time that so many bytes take, in ps.
@@ -83,7 +92,7 @@ impl Link {
     /// The host sends a packet at a time in ps; returns when it can send the next one.
     #[inline]
     pub(super) fn send(&mut self, packet: Packet, now_ps: u64) -> u64 {
-        let sent = now_ps + self.packet_ps(&packet);
+        let sent = now_ps + self.packet_ps(&packet, TO_SWITCH);
         let there = Nanos(sent.div_ceil(1_000) + self.edge.propagation_ns);
         self.up.push_back((there, packet));
         sent
@@ -188,7 +197,7 @@ impl Link {
     #[inline]
     fn transmit(&mut self, packet: Packet, from: Nanos) {
         let start = (from.0 * 1_000).max(self.down_free);
-        self.down_free = start + self.packet_ps(&packet);
+        self.down_free = start + self.packet_ps(&packet, TO_HOST);
         let latency = self.edge.propagation_ns + draw(self.edge.receive_latency, &mut self.rng);
         let there = Nanos(self.down_free.div_ceil(1_000) + latency);
         // Packets do not overtake each other on their way in.
