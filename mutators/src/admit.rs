@@ -81,6 +81,8 @@ fn counts(axis: Axis, test: &TestConfig) -> bool {
         | Axis::Revalidate
         | Axis::Scheduler
         | Axis::HyperEntries => tables::table(test).is_some(),
+        // Those with rules are refused for these.
+        Axis::Tables => test.tables().next().is_some_and(|table| table.rules.is_empty()),
         Axis::FlowletGap => network.spray == Spray::Flowlet,
         _ => true,
     }

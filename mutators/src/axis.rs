@@ -334,6 +334,14 @@ axes! {
             |test| tables::table(test).map_or(0, |table| tables::of_place(&table.place)),
             |test, word| tables::set(test, |table| table.place = tables::place(word)),
         ), "Masks of the connections' entries.";
+    Tables "offload.tables" number!(OFFLOAD_TABLES), fields::OFFLOAD_TABLES.default,
+        Of::Test(
+            |test| tables::get(test, tables::chain),
+            |test, value| tables::set(test, |table| {
+                table.tables = value as u32;
+                table.rules.clear();
+            }),
+        ), "Tables that each packet is looked up in.";
     Actions "offload.actions" number!(OFFLOAD_ACTIONS), fields::OFFLOAD_ACTIONS.default,
         of_table!(actions, |value| value as u32), "Actions on each packet.";
     Vxlan "offload.vxlan" Kind::Flags, 0, of_table!(vxlan, |value| value != 0), "Whether packets go through a tunnel.";

@@ -109,6 +109,7 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::LossRecovery => setting(RoceSetting::LossRecovery),
         Axis::OffloadHosts => setting(RoceSetting::Offload),
         Axis::Operations | Axis::Vxlan | Axis::Scheduler => without(can.control),
+        Axis::Tables => (!can.control).then_some(Limit::Fixed(1)),
         Axis::Flows => at_most(can.max_flows.into(), &fields::OFFLOAD_FLOWS),
         Axis::Classes => {
             let needed = [RoceSetting::TrafficClass, RoceSetting::Ets];

@@ -3,6 +3,7 @@
 //! Every resulting test is valid ([`corpus::TestConfig::is_valid`]) and inside the space.
 
 mod admit;
+mod architectures;
 mod axis;
 mod broad;
 mod capable;

@@ -92,6 +92,9 @@ pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
     {
         return Err("responder.offload: tables of hosts that differ are outside of every space".into());
     }
+    if test.tables().any(|table| !table.rules.is_empty()) {
+        return Err("offload.rule: rules between tables are outside of every space; remove them".into());
+    }
     if test.control.len() > most(space) {
         return Err(format!("it has {} operations; allowed: at most {}", test.control.len(), most(space)));
     }

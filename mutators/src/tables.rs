@@ -34,6 +34,11 @@ pub(crate) fn set(test: &mut TestConfig, change: impl Fn(&mut Offload)) {
     }
 }
 
+/// The number of tables of a chain; rules between them are none of a space.
+pub(crate) fn chain(table: &Offload) -> u64 {
+    if table.rules.is_empty() { table.tables.into() } else { 0 }
+}
+
 /// The word of a placement; a list is none of them.
 pub(crate) fn of_place(place: &Placement) -> u64 {
     place.named().map_or(words::PLACES.len() as u64, |named| named as u64)

@@ -159,6 +159,7 @@ const SMALL: &str = r#"
     egress-masks = { min = 1, max = 3 }
     ingress-masks = { min = 1, max = 3 }
     place = ["spread", "first", "last", "apart"]
+    tables = { min = 1, max = 3 }
     actions = { min = 0, max = 2 }
     vxlan = [false, true]
     virtual-functions = { min = 1, max = 3 }
@@ -256,7 +257,10 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
     section("offload", &toml::Table::from_iter([("hosts".to_owned(), hosts.into())]));
     for role in Role::ALL {
         if let Some(table) = value[role.name()].get("offload").and_then(toml::Value::as_table) {
-            section("offload", table);
+            let mut table = table.clone();
+            // Without it the text does not say so.
+            table.entry("tables").or_insert(1.into());
+            section("offload", &table);
         }
     }
     for control in value.get("control").into_iter().flat_map(|controls| controls.as_array().unwrap()) {
@@ -448,7 +452,7 @@ fn what_only_a_rare_operator_can_change_is_changed() {
 #[test]
 fn an_operator_moves_only_the_mutants_that_it_makes() {
     let all = target(&small());
-    let parents = chain(&all, 5, 600);
+    let parents = chain(&all, 5, 1_200);
     for name in ["event-add", "mtu", "packet-near"] {
         let without = target(&format!("{}[operators]\n{name} = 0\n", small()));
         let mut made = 0;

@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use corpus::{ActionKind, Capabilities, ControlPacket, HeaderField, Mtu, RoceParameters, Verb};
+use corpus::{ActionKind, Capabilities, ControlPacket, HeaderField, Hop, Mtu, RoceParameters, Rule, Verb};
 use mutators::{Axis, Mutation, SHIPPED, Target, Values, Vocabulary, fields, load_with_base, operators};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -247,6 +247,34 @@ fn what_is_outside_is_told_why() {
     let paper = corpus::from_toml("paper.toml", paper).unwrap();
     let paper = corpus::TestConfig { requester, responder, ..paper };
     assert_eq!(target.admits(&paper), Ok(()));
+}
+
+/// Rules are none of a space; a mutant of a test that has some has a chain.
+#[test]
+fn rules_between_tables_become_a_chain() {
+    let target = shipped("flow-table");
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut test = target.random(&hosts(), &mut rng);
+    assert_eq!(target.admits(&test), Ok(()));
+    let port = Rule { table: 1, direction: None, ip_version: None, forward_to: Hop::Port };
+    for offload in [&mut test.requester.offload, &mut test.responder.offload].into_iter().flatten() {
+        (offload.tables, offload.rules) = (1, vec![port]);
+    }
+    assert!(target.admits(&test).unwrap_err().starts_with("offload.rule: "));
+    let Mutation::Changed(mutant) = target.mutate(&test, &mut rng) else { panic!("not applicable") };
+    assert_eq!(target.admits(&mutant.config), Ok(()));
+}
+
+/// The line of a chain says how many rule sets there are, and how many of them packets can use.
+#[test]
+fn the_space_of_rules_is_told_with_a_chain() {
+    let with = |tables: &str| {
+        let text = format!("[offload]\nhosts = \"both\"\ntables = {tables}\n");
+        Target::from_toml("chains.toml", &text, VOCABULARY).unwrap().to_toml()
+    };
+    // (2^2)^4 and 3^4.
+    assert!(with("[1, 2]").contains("between 2 tables in 256 ways; 81 have"), "{}", with("[1, 2]"));
+    assert!(!with("1").contains("Rules could"));
 }
 
 /// A testbed like one of soft NICs: Writes and Sends, few settings, long timers.

@@ -182,6 +182,14 @@ macro_rules! table {
                     offload::lower(config, Role::$role, |table| table.place = Placement::Spread)
                 },
             },
+            // All at once: with some of them gone, packets rarely reach the port.
+            Parameter::Other {
+                height: |config| {
+                    offload::height(config, Role::$role, |table| u64::from(!table.rules.is_empty()))
+                },
+                lower: |config, _| offload::lower(config, Role::$role, |table| table.rules.clear()),
+            },
+            of_table!($role, tables),
             of_table!($role, actions),
             Parameter::Other {
                 height: |config| offload::height(config, Role::$role, |table| table.vxlan.into()),
@@ -249,7 +257,7 @@ static NETWORK: [Parameter; 9] = [
 static REQUESTER: [Parameter; 6] = host!(requester);
 static RESPONDER: [Parameter; 6] = host!(responder);
 
-static TABLES: [[Parameter; 12]; 2] = [table!(Requester), table!(Responder)];
+static TABLES: [[Parameter; 14]; 2] = [table!(Requester), table!(Responder)];
 
 /// Traffic classes and their weights.
 pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {

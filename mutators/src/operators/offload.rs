@@ -15,6 +15,7 @@ operators! {
     "masks-egress" 1.0 "More or fewer masks of packets that leave." |on| on.other(Axis::EgressMasks);
     "masks-ingress" 1.0 "More or fewer masks of packets that arrive." |on| on.other(Axis::IngressMasks);
     "place" 0.5 "Entries of the connections at other masks." |on| on.other(Axis::Place);
+    "tables" 0.25 "Packets are looked up in more or fewer tables." |on| on.other(Axis::Tables);
     "actions" 0.25 "More or fewer actions on each packet, or a tunnel." |on| {
         let axis = if on.rng.random_ratio(1, 2) { Axis::Actions } else { Axis::Vxlan };
         on.other(axis)

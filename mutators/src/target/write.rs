@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::Target;
 use super::fields::{Field, OBJECTIVES, OPERATORS, fields};
-use crate::axis::AXES;
-use crate::{operators, show};
+use crate::axis::{AXES, Axis};
+use crate::{architectures, operators, show};
 
 /// A field of a target with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +42,19 @@ impl Target {
                 let _ = writeln!(text, "\n[{section}]");
                 last = section;
             }
-            let _ = writeln!(text, "# {meaning}\n{key} = {value}");
+            let _ = writeln!(text, "# {meaning}");
+            if let Some(remark) = self.remark(path) {
+                let _ = writeln!(text, "# {remark}");
+            }
+            let _ = writeln!(text, "{key} = {value}");
         }
         text
+    }
+
+    /// The part of a space that a field leaves out, if that is worth a line.
+    fn remark(&self, path: &str) -> Option<String> {
+        let tables = self.space[Axis::Tables].largest();
+        (path == Axis::Tables.entry().path && tables > 1).then(|| architectures::remark(tables))
     }
 
     /// Every field with its value, in the order of a file.
