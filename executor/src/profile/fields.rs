@@ -77,8 +77,8 @@ const OWN: &[Field] = &[
     int("reorder.fifo-bytes", 0, MAX_BYTES, "bytes", "A FIFO.").why(MEMORY),
     int("eswitch.egress-query-ns", 0, 100_000, "ns", "Each mask that a packet which leaves is looked up in, by the NIC's own switch: masks are looked through one after another (ScalaCN §4.2). Only for tests whose host has `offload`.")
         .why(QUERY)
-        .conforming(0, 1),
-    int("eswitch.ingress-query-ns", 0, 100_000, "ns", "Each mask that a packet which arrives is looked up in.").why(QUERY).conforming(0, 1),
+        .conforming(0, 0),
+    int("eswitch.ingress-query-ns", 0, 100_000, "ns", "Each mask that a packet which arrives is looked up in.").why(QUERY).conforming(0, 0),
     int("eswitch.action-ns", 0, 100_000, "ns", "Each action on a packet.").why(QUERY).conforming(0, 10),
     int("eswitch.lookups", 1, 1_024, "packets", "Packets that are looked up at a time, in each direction.")
         .why("more than any pipeline has packets"),
