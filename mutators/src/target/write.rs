@@ -42,11 +42,10 @@ impl Target {
                 let _ = writeln!(text, "\n[{section}]");
                 last = section;
             }
-            let _ = writeln!(text, "# {meaning}");
             if let Some(remark) = self.remark(path) {
                 let _ = writeln!(text, "# {remark}");
             }
-            let _ = writeln!(text, "{key} = {value}");
+            let _ = writeln!(text, "# {meaning}\n{key} = {value}");
         }
         text
     }
