@@ -47,8 +47,8 @@ fn walk(rules: &[Rule], class: Class) -> Walk {
             return Walk::Loop { tables, rule };
         }
         way.push(table);
-        let decides = |rule: &&Rule| rule.table == table && rule.matches(class.direction, class.ip_version);
-        let found = rules.iter().position(|rule| decides(&rule));
+        let decides = |rule: &Rule| rule.table == table && rule.matches(class.direction, class.ip_version);
+        let found = rules.iter().position(decides);
         match found.map(|at| (at + 1, rules[at].forward_to)) {
             None => return Walk::NoRule { table, rule: led },
             Some((_, Hop::Port)) => return Walk::Port { tables: way.len() as u32 },
