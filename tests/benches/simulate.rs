@@ -16,12 +16,17 @@ const PACKETS: u32 = 1_000_000;
 
 /// A test of about [`PACKETS`] data packets over so many QPs.
 fn config(verb: Verb, connections: u32) -> TestConfig {
+    with_packets(PACKETS, verb, connections)
+}
+
+/// A test of about so many data packets over so many QPs.
+fn with_packets(packets: u32, verb: Verb, connections: u32) -> TestConfig {
     let mut config = TestConfig::default();
     let traffic = &mut config.traffic;
     traffic.load = Load::Same { verb, connections };
     traffic.tx_depth = 4;
     traffic.message_size = 10_240;
-    traffic.num_msgs_per_qp = PACKETS / 10 / connections;
+    traffic.num_msgs_per_qp = packets / 10 / connections;
     config
 }
 
@@ -77,9 +82,9 @@ fn over_paths(nic: &str, paths: usize) -> (TestConfig, NicProfile) {
     (config, nic)
 }
 
-/// 16 connections between NICs with so many flows and masks in their tables, of which a packet is looked up in half.
-fn offloaded(flows: u32, masks: u32) -> (TestConfig, NicProfile) {
-    let mut config = config(Verb::Write, 16);
+/// So many data packets of 16 connections between NICs with so many flows and masks in their tables, of which a packet is looked up in half.
+fn offloaded(packets: u32, flows: u32, masks: u32) -> (TestConfig, NicProfile) {
+    let mut config = with_packets(packets, Verb::Write, 16);
     for role in Role::ALL {
         config.host_mut(role).offload =
             Some(Offload { flows, egress_masks: masks, ingress_masks: masks, ..Offload::default() });
@@ -134,8 +139,8 @@ fn simulate(criterion: &mut Criterion) {
             },
         );
     }
-    for (flows, masks) in [(16, 1), (16_384, 1), (16_384, 1_024)] {
-        let (config, profile) = offloaded(flows, masks);
+    for (flows, masks) in [(16, 1), (1_024, 1), (16_384, 1), (16_384, 64), (16_384, 1_024)] {
+        let (config, profile) = offloaded(PACKETS, flows, masks);
         group.throughput(Throughput::Elements(run_on(&config, &profile) as u64));
         group.bench_with_input(
             BenchmarkId::new(format!("{flows} flows, masks"), masks),
@@ -145,6 +150,16 @@ fn simulate(criterion: &mut Criterion) {
             },
         );
     }
+    // What a campaign on flow tables runs.
+    let (config, profile) = offloaded(50_000, 16_384, 1_024);
+    group.throughput(Throughput::Elements(run_on(&config, &profile) as u64));
+    group.bench_with_input(
+        BenchmarkId::new("a test with 16,384 flows", 50_000),
+        &config,
+        |bencher, config| {
+            bencher.iter(|| black_box(run_on(config, &profile)));
+        },
+    );
     group.finish();
 }
 
