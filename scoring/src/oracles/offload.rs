@@ -130,7 +130,8 @@ impl<'a> Offloaded<'a> {
     /// The anomaly beside the run with fewer flows.
     pub(crate) fn cliff(&self, fewer: &Baseline) -> Option<Anomaly> {
         let (before, after) = (self.config.with_fewer_flows()?, self.config);
-        let worse = Worse::than(self.config, fewer, self.observation.completions())?;
+        let completions = self.observation.completions();
+        let worse = Worse::than(self.config, fewer, completions, goodput(completions).1)?;
         let flows = most_flows(after);
         let what = format!("{worse} with {flows} flows than with {}", most_flows(&before));
         let evidence = worse.evidence().with_number("flows", flows.into());
@@ -151,9 +152,10 @@ impl<'a> Offloaded<'a> {
             removes.then_some(Nanos(u64::from(control.at_ms) * 1_000_000))
         });
         let settled = asked.chain(deleted.map(|record| record.at_ns)).max()?;
-        let completions = self.observation.completions().iter();
-        let after: Vec<Completion> = completions.filter(|one| one.posted_ns > settled).copied().collect();
-        let worse = Worse::than(self.config, fresh, &after)?;
+        let completions = self.observation.completions();
+        let after: Vec<Completion> =
+            completions.iter().filter(|one| one.posted_ns > settled).copied().collect();
+        let worse = Worse::than(self.config, fresh, &after, goodput_since(settled, completions))?;
         let what =
             format!("{worse} after flows were removed than with the flows that are left from the start");
         let evidence = worse.evidence().with_time("removed", settled);
@@ -203,6 +205,17 @@ fn most_flows(config: &TestConfig) -> u32 {
     config.tables().map(|offload| offload.flows).max().unwrap_or(0)
 }
 
+/// Bytes of messages over the time from the first posting after a time on, in bits per second. Messages that were in flight then have a part of
+/// that time, so that they count.
+fn goodput_since(since: Nanos, completions: &[Completion]) -> f64 {
+    let postings = completions.iter().map(|one| one.posted_ns).filter(|posted| *posted > since);
+    let Some(start) = postings.min() else { return 0.0 };
+    let then = completions.iter().filter(|one| one.completed_ns > start);
+    let end = then.clone().map(|one| one.completed_ns).max().unwrap_or(start);
+    let bytes: u64 = then.filter(|one| one.status == CompletionStatus::Success).map(|one| one.bytes).sum();
+    if end > start { bytes as f64 * 8.0 / (end - start).as_secs_f64() } else { 0.0 }
+}
+
 /// A run that is worse than another: its goodput where it has no pauses, its messages where it has.
 enum Worse {
     Goodput { here: f64, there: f64 },
@@ -210,12 +223,18 @@ enum Worse {
 }
 
 impl Worse {
-    fn than(config: &TestConfig, usual: &Baseline, completions: &[Completion]) -> Option<Self> {
+    /// Some messages beside those of another run, and their goodput.
+    fn than(
+        config: &TestConfig,
+        usual: &Baseline,
+        completions: &[Completion],
+        goodput_bps: f64,
+    ) -> Option<Self> {
         if completions.len() < FEWEST_MESSAGES {
             return None;
         }
         if config.traffic.gap_ns == 0 {
-            let ((_, here), there) = (goodput(completions), usual.goodput_bps);
+            let (here, there) = (goodput_bps, usual.goodput_bps);
             return (there > 0.0 && here * 100.0 < there * CLIFF_GOODPUT_PERCENT)
                 .then_some(Self::Goodput { here, there });
         }
