@@ -171,3 +171,19 @@ fn a_sound_switch_shows_nothing() {
         assert_eq!(found(&operated(2_000, operation), nic), [""; 0], "{operation:?}");
     }
 }
+
+/// Messages of all connections, five at a time, wait for the link.
+#[test]
+fn connections_that_wait_for_each_other_are_no_finding() {
+    let nic = executor::profile::load("cx4-lx", std::path::Path::new("")).unwrap();
+    let mut config = slow(6);
+    config.traffic.load = corpus::Load::Same { verb: corpus::Verb::Write, connections: 6 };
+    (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (10, 5);
+    (config.traffic.message_size, config.traffic.mtu, config.traffic.gap_ns) =
+        (1_265, corpus::Mtu::B512, 7_792);
+    config.requester.offload.as_mut().unwrap().vxlan = true;
+    let observation = executor::sim::run_checked(&config, [nic.clone(), nic.clone()]).unwrap();
+    let assessment = support::assess(&config, &[nic.clone(), nic], &observation);
+    let found: Vec<String> = assessment.findings().map(scoring::Anomaly::signature).collect();
+    assert_eq!(found, [""; 0]);
+}

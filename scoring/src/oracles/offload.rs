@@ -110,10 +110,11 @@ impl<'a> Offloaded<'a> {
     /// The anomaly of [`Self::slowest`].
     pub(crate) fn slow_flow(&self, (connection, slowest, others): (u32, Nanos, Nanos)) -> Option<Anomaly> {
         let traffic = &self.config.traffic;
-        // All other connections may have a message in front of each.
+        // All other connections may have their messages in front of each.
         let spacing = Gaps::usual(self.observation, self.analysis, &self.analysis.sides);
         let packets = u64::from(traffic.message_size.div_ceil(traffic.mtu.bytes()).max(1));
-        let competing = u64::from(traffic.load.connections()) * packets;
+        let messages = u64::from(traffic.load.connections()) * u64::from(traffic.tx_depth);
+        let competing = messages * packets;
         let queueing = spacing.into_iter().max().unwrap_or(0) * competing / 1_000;
         let excess = slowest.0.saturating_sub(others.0);
         if slowest.0 < others.0.max(1) * SLOW_FLOW_TIMES || excess <= queueing {
