@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::host::Host;
 use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
-use super::nic::{Attributes, Dummies, Eswitch as Switch, Nic, QpSetup};
+use super::nic::{Attributes, Dummies, Eswitch as Switch, Nic, QpSetup, Refusal};
 use super::ovs::Ovs;
 use super::packet::TUNNEL;
 use super::random::stream;
@@ -63,7 +63,7 @@ pub(super) fn world(
         software.push(Software::new(profile.host, stream(traffic.seed, &format!("software/{place}"))));
         let eswitch = profile.eswitch;
         let mut nic = nic_of(config, role, profile, &connections);
-        let ovs = nic.eswitch.as_mut().map(|switch| ovs_of(config, role, eswitch, switch));
+        let ovs = nic.eswitch.as_mut().map(|switch| ovs_of(config, role, eswitch, switch)).transpose()?;
         hosts.push(Host::new(nic, ovs));
     }
     let routes = Routes::new(
@@ -183,11 +183,32 @@ fn routes_of(connection: &Connection, number: u32, traffic: &Traffic) -> [Route;
 }
 
 /// The software of a host for its NIC's flow table.
-fn ovs_of(config: &TestConfig, at: Role, profile: Eswitch, eswitch: &mut Switch) -> Ovs {
+/// A table that the NIC has no room for from the start is an error of the test, unless the NIC or its host does not survive it.
+fn ovs_of(
+    config: &TestConfig,
+    at: Role,
+    profile: Eswitch,
+    eswitch: &mut Switch,
+) -> Result<Ovs, TestbedError> {
     let offload = config.host(at).offload.clone().unwrap_or_default();
     let controls = config.control.iter().copied().filter(|control| control.host == at).collect();
     let rng = stream(config.traffic.seed, &format!("ovs/{}", HostId::of(at).index()));
-    Ovs::new(profile, offload, controls, config.traffic.load.connections(), rng, eswitch)
+    let flows = offload.flows;
+    let ovs = Ovs::new(profile, offload, controls, config.traffic.load.connections(), rng, eswitch);
+    ovs.map_err(|(flow, refusal)| {
+        let (room, fewer) = match refusal {
+            Refusal::Masks => (format!("{} masks (eswitch.masks)", profile.masks), "masks"),
+            Refusal::Contexts => {
+                (format!("{} tunnels (eswitch.contexts)", profile.contexts), "flows, or none with vxlan")
+            }
+        };
+        TestbedError::Config(format!(
+            "{}.offload: of {flows} flows the NIC \"{}\" has no entry for number {flow}, as it has room for {room}; ask for fewer {fewer}, or \
+             choose a NIC with more room",
+            at.name(),
+            config.host(at).nic,
+        ))
+    })
 }
 
 fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Connection]) -> Nic {

@@ -1,8 +1,8 @@
 //! What is found in the tests of [`super`]: each symptom by its kind, once, and nothing just below its threshold.
 
 use corpus::{Control, Offload, Operation, Placement, Role, TestConfig};
-use executor::NicProfile;
 use executor::profile::{Eswitch, OnExhausted, OnFailure};
+use executor::{NicProfile, sim};
 
 use super::{late_counters, operated, run, slow, slow_counters, stagnating, support};
 
@@ -63,7 +63,7 @@ fn entries_that_are_not_created() {
     twins(&below, &above, nic(OnFailure::Software), "offload-inconsistent/eswitch/entry-not-created/asked");
 }
 
-/// A table that the NIC has no room for from the start.
+/// A table that the NIC has no room for from the start is an error of the test, but where it takes the host down.
 #[test]
 fn entries_that_were_never_created() {
     let nic = |on_failure| Eswitch { masks: 3, on_failure, ..Eswitch::default() };
@@ -71,10 +71,20 @@ fn entries_that_were_never_created() {
     config.traffic.gap_ns = 1_000_000;
     // The fourth connection has the fourth mask.
     config.requester.offload.as_mut().unwrap().egress_masks = 4;
-    let refused = "offload-inconsistent/eswitch/entry-not-created/asked";
-    assert_eq!(found(&config, nic(OnFailure::Software)), [refused]);
+    let error = |config: &TestConfig, eswitch| {
+        let nic = NicProfile { eswitch, ..NicProfile::default() };
+        sim::run(config, [nic.clone(), nic]).unwrap_err().to_string()
+    };
+    let refused = "requester.offload: of 8 flows the NIC \"reference\" has no entry for number 4, as it has room for 3 masks (eswitch.masks); \
+                   ask for fewer masks, or choose a NIC with more room";
+    assert!(error(&config, nic(OnFailure::Software)).ends_with(refused));
     let crashed = "crash/requester/kernel-crashes/eswitch_entry_free";
     assert_eq!(found(&config, nic(OnFailure::Crash)), [crashed]);
+    let tunnels = Eswitch { contexts: 7, ..Eswitch::default() };
+    config.requester.offload.as_mut().unwrap().vxlan = true;
+    let refused = "has no entry for number 8, as it has room for 7 tunnels (eswitch.contexts); ask for fewer flows, or none with vxlan, or \
+                   choose a NIC with more room";
+    assert!(error(&config, tunnels).ends_with(refused));
 }
 
 #[test]
@@ -182,7 +192,7 @@ fn connections_that_wait_for_each_other_are_no_finding() {
     (config.traffic.message_size, config.traffic.mtu, config.traffic.gap_ns) =
         (1_265, corpus::Mtu::B512, 7_792);
     config.requester.offload.as_mut().unwrap().vxlan = true;
-    let observation = executor::sim::run_checked(&config, [nic.clone(), nic.clone()]).unwrap();
+    let observation = sim::run_checked(&config, [nic.clone(), nic.clone()]).unwrap();
     let assessment = support::assess(&config, &[nic.clone(), nic], &observation);
     let found: Vec<String> = assessment.findings().map(scoring::Anomaly::signature).collect();
     assert_eq!(found, [""; 0]);

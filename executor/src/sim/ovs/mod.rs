@@ -95,6 +95,9 @@ enum Look {
 
 impl Ovs {
     /// The software of a host with a flow table and operations on it, which has offloaded all flows.
+    ///
+    /// # Errors
+    /// The NIC refuses the entry of a flow (from 1), and the host is still there.
     pub(super) fn new(
         profile: Profile,
         offload: Offload,
@@ -102,7 +105,7 @@ impl Ovs {
         connections: u32,
         rng: ChaCha8Rng,
         eswitch: &mut Eswitch,
-    ) -> Self {
+    ) -> Result<Self, (u32, Refusal)> {
         let mut ovs = Self {
             profile,
             flows: Flows::of(&offload, connections),
@@ -129,8 +132,13 @@ impl Ovs {
             let masks = ovs.flows.get(flow).map(|flow| flow.masks).unwrap_or_default();
             match eswitch.insert(flow, masks) {
                 Ok(()) => ovs.flows.set(flow, State::Offloaded),
-                Err(refusal) if !ovs.gone => ovs.refused(flow, refusal, Nanos::ZERO),
-                Err(_) => break,
+                Err(refusal) => {
+                    ovs.refused(flow, refusal, Nanos::ZERO);
+                    if ovs.gone {
+                        break;
+                    }
+                    return Err((flow + 1, refusal));
+                }
             }
         }
         let interval = ovs.interval(eswitch).0;
@@ -139,7 +147,7 @@ impl Ovs {
             let first = Nanos(interval * u64::from(connection + 1) / u64::from(connections));
             ovs.watch(connection, first, Nanos::ZERO);
         }
-        ovs
+        Ok(ovs)
     }
 
     /// Time of the next action.
