@@ -77,6 +77,11 @@ impl<'a> Offloaded<'a> {
         self.records().any(|record| record.took_ns > Nanos::ZERO) && self.config.with_fewest_flows().is_some()
     }
 
+    /// Returns true if messages are paced, so that their times count, and not goodput.
+    const fn has_pauses(&self) -> bool {
+        self.config.traffic.gap_ns > 0
+    }
+
     fn who(&self, connection: Option<usize>) -> Who {
         let ends = self.observation.connections.first();
         let address = ends.map(|ends| match self.config.requester.offload {
@@ -91,7 +96,7 @@ impl<'a> Offloaded<'a> {
     pub(crate) fn slowest(&self) -> Option<(u32, Nanos, Nanos)> {
         let traffic = &self.config.traffic;
         let same = matches!(traffic.load, corpus::Load::Same { .. });
-        if !same || traffic.gap_ns == 0 || !self.is_in_hardware() {
+        if !same || !self.has_pauses() || !self.is_in_hardware() {
             return None;
         }
         let mut times: BTreeMap<u32, Vec<Nanos>> = BTreeMap::new();
@@ -132,7 +137,11 @@ impl<'a> Offloaded<'a> {
     pub(crate) fn cliff(&self, fewer: &Baseline) -> Option<Anomaly> {
         let (before, after) = (self.config.with_fewer_flows()?, self.config);
         let completions = self.observation.completions();
-        let worse = Worse::than(self.config, fewer, completions, goodput(completions).1)?;
+        let worse = if self.has_pauses() {
+            Worse::by_latency(fewer, completions)?
+        } else {
+            Worse::by_goodput(fewer, completions, goodput(completions).1)?
+        };
         let flows = most_flows(after);
         let what = format!("{worse} with {flows} flows than with {}", most_flows(&before));
         let evidence = worse.evidence().with_number("flows", flows.into());
@@ -154,9 +163,13 @@ impl<'a> Offloaded<'a> {
         });
         let settled = asked.chain(deleted.map(|record| record.at_ns)).max()?;
         let completions = self.observation.completions();
-        let after: Vec<Completion> =
-            completions.iter().filter(|one| one.posted_ns > settled).copied().collect();
-        let worse = Worse::than(self.config, fresh, &after, goodput_since(settled, completions))?;
+        let worse = if self.has_pauses() {
+            let after = completions.iter().filter(|one| one.posted_ns > settled).copied();
+            Worse::by_latency(fresh, &after.collect::<Vec<_>>())?
+        } else {
+            let (steady, goodput_bps) = steady_since(settled, completions)?;
+            Worse::by_goodput(fresh, &steady, goodput_bps)?
+        };
         let what =
             format!("{worse} after flows were removed than with the flows that are left from the start");
         let evidence = worse.evidence().with_time("removed", settled);
@@ -206,15 +219,21 @@ fn most_flows(config: &TestConfig) -> u32 {
     config.tables().map(|offload| offload.flows).max().unwrap_or(0)
 }
 
-/// Bytes of messages over the time from the first posting after a time on, in bits per second. Messages that were in flight then have a part of
-/// that time, so that they count.
-fn goodput_since(since: Nanos, completions: &[Completion]) -> f64 {
-    let postings = completions.iter().map(|one| one.posted_ns).filter(|posted| *posted > since);
-    let Some(start) = postings.min() else { return 0.0 };
-    let then = completions.iter().filter(|one| one.completed_ns > start);
-    let end = then.clone().map(|one| one.completed_ns).max().unwrap_or(start);
-    let bytes: u64 = then.filter(|one| one.status == CompletionStatus::Success).map(|one| one.bytes).sum();
-    if end > start { bytes as f64 * 8.0 / (end - start).as_secs_f64() } else { 0.0 }
+/// The messages that complete after the first one that was posted after a time, while every connection still has some to complete, and their bits
+/// a second since then: at both ends of that time as many messages are in flight.
+fn steady_since(since: Nanos, completions: &[Completion]) -> Option<(Vec<Completion>, f64)> {
+    let posted_after = completions.iter().filter(|one| one.posted_ns > since);
+    let start = posted_after.map(|one| one.completed_ns).min()?;
+    let mut last: BTreeMap<u32, Nanos> = BTreeMap::new();
+    for one in completions {
+        let at = last.entry(one.connection).or_default();
+        *at = one.completed_ns.max(*at);
+    }
+    let end = last.into_values().min()?;
+    let within = completions.iter().filter(|one| one.completed_ns > start && one.completed_ns <= end);
+    let within: Vec<Completion> = within.copied().collect();
+    let bits: u64 = within.iter().map(|one| one.bytes * 8).sum();
+    (end > start).then(|| (within, bits as f64 / (end - start).as_secs_f64()))
 }
 
 /// A run that is worse than another: its goodput where it has no pauses, its messages where it has.
@@ -224,26 +243,23 @@ enum Worse {
 }
 
 impl Worse {
-    /// Some messages beside those of another run, and their goodput.
-    fn than(
-        config: &TestConfig,
-        usual: &Baseline,
-        completions: &[Completion],
-        goodput_bps: f64,
-    ) -> Option<Self> {
-        if completions.len() < FEWEST_MESSAGES {
-            return None;
-        }
-        if config.traffic.gap_ns == 0 {
-            let (here, there) = (goodput_bps, usual.goodput_bps);
-            return (there > 0.0 && here * 100.0 < there * CLIFF_GOODPUT_PERCENT)
-                .then_some(Self::Goodput { here, there });
-        }
+    /// Some messages with so much goodput.
+    fn by_goodput(usual: &Baseline, completions: &[Completion], here: f64) -> Option<Self> {
+        let there = usual.goodput_bps;
+        let is_worse = completions.len() >= FEWEST_MESSAGES
+            && there > 0.0
+            && here * 100.0 < there * CLIFF_GOODPUT_PERCENT;
+        is_worse.then_some(Self::Goodput { here, there })
+    }
+
+    /// Some messages by the time that they took.
+    fn by_latency(usual: &Baseline, completions: &[Completion]) -> Option<Self> {
         let total: u64 = completions.iter().map(|one| (one.completed_ns - one.posted_ns).0).sum();
-        let here = Nanos(total / completions.len() as u64);
+        let here = Nanos(total.checked_div(completions.len() as u64)?);
         let there = mean(&usual.connections)?;
-        (here.0 as f64 * 100.0 > there.0 as f64 * CLIFF_LATENCY_PERCENT)
-            .then_some(Self::Latency { here, there })
+        let is_worse = completions.len() >= FEWEST_MESSAGES
+            && here.0 as f64 * 100.0 > there.0 as f64 * CLIFF_LATENCY_PERCENT;
+        is_worse.then_some(Self::Latency { here, there })
     }
 
     fn evidence(&self) -> Evidence {
