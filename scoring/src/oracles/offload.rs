@@ -219,13 +219,13 @@ fn most_flows(config: &TestConfig) -> u32 {
     config.tables().map(|offload| offload.flows).max().unwrap_or(0)
 }
 
-/// The messages that complete after the first one that was posted after a time, while every connection still has some to complete, and their bits
-/// a second since then: at both ends of that time as many messages are in flight.
+/// The messages that complete after the first one that was posted after a time, while every connection that goes on still has some to complete, and
+/// their bits a second since then: at both ends of that time as many messages are in flight.
 fn steady_since(since: Nanos, completions: &[Completion]) -> Option<(Vec<Completion>, f64)> {
-    let posted_after = completions.iter().filter(|one| one.posted_ns > since);
-    let start = posted_after.map(|one| one.completed_ns).min()?;
+    let start = completions.iter().filter(|one| one.posted_ns > since).map(|one| one.completed_ns).min()?;
+    // The last completion of each connection that goes on.
     let mut last: BTreeMap<u32, Nanos> = BTreeMap::new();
-    for one in completions {
+    for one in completions.iter().filter(|one| one.completed_ns > start) {
         let at = last.entry(one.connection).or_default();
         *at = one.completed_ns.max(*at);
     }
