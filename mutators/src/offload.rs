@@ -25,13 +25,27 @@ pub(crate) fn draw_operations(space: &Space, test: &mut TestConfig, rng: &mut Ch
     }
 }
 
-/// A random operation at a host that has a table.
-pub(crate) fn operation(space: &Space, test: &TestConfig, rng: &mut ChaCha8Rng) -> Control {
-    let host = match hosts(test) {
+/// One of the hosts that have a table.
+fn host(test: &TestConfig, rng: &mut ChaCha8Rng) -> Role {
+    match hosts(test) {
         words::AT_BOTH => Role::ALL[rng.random_range(0..Role::ALL.len())],
         words::AT_RESPONDER => Role::Responder,
         _ => Role::Requester,
-    };
+    }
+}
+
+/// A number of flows to remove: half of those that no connection or mask needs, or more (ScalaCN figure 6), as far as the space has it.
+fn most_flows(space: &Space, test: &TestConfig, rng: &mut ChaCha8Rng) -> Option<u32> {
+    let connections = test.traffic.load.connections();
+    let spare = table(test).map_or(0, |table| table.flows.saturating_sub(table.least_flows(connections)));
+    let number = (spare > 0).then(|| rng.random_range(spare.div_ceil(2)..=spare))?;
+    let number = number.min(space[Axis::OperationCount].largest() as u32);
+    space[Axis::OperationCount].contains(number.into()).then_some(number)
+}
+
+/// A random operation at a host that has a table.
+pub(crate) fn operation(space: &Space, test: &TestConfig, rng: &mut ChaCha8Rng) -> Control {
+    let host = host(test, rng);
     let kind = space[Axis::Operation].draw(rng) as usize;
     let (_, kind) = Operation::NAMES[kind.min(Operation::NAMES.len() - 1)];
     let number = match kind {
@@ -39,6 +53,9 @@ pub(crate) fn operation(space: &Space, test: &TestConfig, rng: &mut ChaCha8Rng) 
             rng.random_range(1..=table(test).map_or(1, |table| table.virtual_functions.max(1)))
         }
         Operation::StopConnections(_) => rng.random_range(1..=test.traffic.load.connections()),
+        Operation::RemoveFlows(_) if rng.random_ratio(1, 2) => {
+            most_flows(space, test, rng).unwrap_or_else(|| space[Axis::OperationCount].draw(rng) as u32)
+        }
         _ => space[Axis::OperationCount].draw(rng) as u32,
     };
     let at_ms = space[Axis::OperationAt].draw(rng) as u32;

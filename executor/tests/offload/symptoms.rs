@@ -197,3 +197,23 @@ fn connections_that_wait_for_each_other_are_no_finding() {
     let found: Vec<String> = assessment.findings().map(scoring::Anomaly::signature).collect();
     assert_eq!(found, [""; 0]);
 }
+
+/// Responses wait in the NIC until they are looked up, and its ACK timer starts when they have been.
+#[test]
+fn packets_that_wait_for_their_look_up_do_not_make_a_timer_late() {
+    let nic = Eswitch {
+        egress_query_ns: 47,
+        ingress_query_ns: 68,
+        action_ns: 20,
+        lookups: 4,
+        ..Eswitch::default()
+    };
+    let mut config = slow(117);
+    config.traffic.load = corpus::Load::Same { verb: corpus::Verb::Read, connections: 2 };
+    (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (5, 3);
+    (config.traffic.message_size, config.traffic.gap_ns) = (171_361, 0);
+    let offload = config.requester.offload.as_mut().unwrap();
+    (offload.egress_masks, offload.ingress_masks, offload.tables) = (23, 116, 3);
+    offload.place = Placement::Last;
+    assert_eq!(found(&config, nic), [""; 0]);
+}
