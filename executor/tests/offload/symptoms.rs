@@ -182,20 +182,23 @@ fn a_sound_switch_shows_nothing() {
     }
 }
 
-/// Messages of all connections, five at a time, wait for the link.
+/// Messages of all connections, five at a time, wait for the link: messages of some packets, whose distance tells the time of a packet, and of one.
 #[test]
 fn connections_that_wait_for_each_other_are_no_finding() {
     let nic = executor::profile::load("cx4-lx", std::path::Path::new("")).unwrap();
-    let mut config = slow(6);
-    config.traffic.load = corpus::Load::Same { verb: corpus::Verb::Write, connections: 6 };
-    (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (10, 5);
-    (config.traffic.message_size, config.traffic.mtu, config.traffic.gap_ns) =
-        (1_265, corpus::Mtu::B512, 7_792);
-    config.requester.offload.as_mut().unwrap().vxlan = true;
-    let observation = sim::run_checked(&config, [nic.clone(), nic.clone()]).unwrap();
-    let assessment = support::assess(&config, &[nic.clone(), nic], &observation);
-    let found: Vec<String> = assessment.findings().map(scoring::Anomaly::signature).collect();
-    assert_eq!(found, [""; 0]);
+    for (connections, size, mtu, gap_ns) in
+        [(6, 1_265, corpus::Mtu::B512, 7_792), (16, 4_096, corpus::Mtu::B4096, 100_000)]
+    {
+        let mut config = slow(connections);
+        config.traffic.load = corpus::Load::Same { verb: corpus::Verb::Write, connections };
+        (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (10, 5);
+        (config.traffic.message_size, config.traffic.mtu, config.traffic.gap_ns) = (size, mtu, gap_ns);
+        config.requester.offload.as_mut().unwrap().vxlan = true;
+        let observation = sim::run_checked(&config, [nic.clone(), nic.clone()]).unwrap();
+        let assessment = support::assess(&config, &[nic.clone(), nic.clone()], &observation);
+        let found: Vec<String> = assessment.findings().map(scoring::Anomaly::signature).collect();
+        assert_eq!(found, [""; 0], "{connections} connections");
+    }
 }
 
 /// Responses wait in the NIC until they are looked up, and its ACK timer starts when they have been.

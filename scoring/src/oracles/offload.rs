@@ -15,8 +15,11 @@ use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::{Kind, Rule};
 use crate::thresholds::{
     CLIFF_GOODPUT_PERCENT, CLIFF_LATENCY_PERCENT, FEWEST_FLOWS, FEWEST_MESSAGES, SLOW_FLOW_TIMES,
-    SLOW_OPERATION_TIMES,
+    SLOW_OPERATION_TIMES, SLOWEST_LINK_NS_PER_KB,
 };
+
+/// Headers of a packet, and what is around it on the cable, in bytes (IEEE 802.3, IBA vol. 1, 9.2 and A17).
+const FRAME: u32 = 82;
 
 /// A test with a flow table, whose packets all went through it, and none was lost.
 pub(crate) struct Offloaded<'a> {
@@ -117,10 +120,13 @@ impl<'a> Offloaded<'a> {
         let traffic = &self.config.traffic;
         // All other connections may have their messages in front of each.
         let spacing = Gaps::usual(self.observation, self.analysis, &self.analysis.sides);
+        // Where no two packets of a message tell it, that of the slowest link: ns for 1,000 bytes are ps for one.
+        let slowest_link =
+            u64::from(traffic.message_size.min(traffic.mtu.bytes()) + FRAME) * SLOWEST_LINK_NS_PER_KB;
+        let spacing = spacing.into_iter().max().filter(|spacing| *spacing > 0).unwrap_or(slowest_link);
         let packets = u64::from(traffic.message_size.div_ceil(traffic.mtu.bytes()).max(1));
         let messages = u64::from(traffic.load.connections()) * u64::from(traffic.tx_depth);
-        let competing = messages * packets;
-        let queueing = spacing.into_iter().max().unwrap_or(0) * competing / 1_000;
+        let queueing = spacing * messages * packets / 1_000;
         let excess = slowest.0.saturating_sub(others.0);
         if slowest.0 < others.0.max(1) * SLOW_FLOW_TIMES || excess <= queueing {
             return None;
@@ -229,11 +235,14 @@ fn steady_since(since: Nanos, completions: &[Completion]) -> Option<(Vec<Complet
         let at = last.entry(one.connection).or_default();
         *at = one.completed_ns.max(*at);
     }
+    let connections = last.len();
     let end = last.into_values().min()?;
     let within = completions.iter().filter(|one| one.completed_ns > start && one.completed_ns <= end);
     let within: Vec<Completion> = within.copied().collect();
     let bits: u64 = within.iter().map(|one| one.bytes * 8).sum();
-    (end > start).then(|| (within, bits as f64 / (end - start).as_secs_f64()))
+    // Of each connection a part of a message at both ends is a guess.
+    let are_enough = within.len() >= FEWEST_MESSAGES * connections;
+    (end > start && are_enough).then(|| (within, bits as f64 / (end - start).as_secs_f64()))
 }
 
 /// A run that is worse than another: its goodput where it has no pauses, its messages where it has.

@@ -130,7 +130,7 @@ fn a_link_that_goes_down_is_all_that_is_judged() {
 
 #[test]
 fn a_connection_three_times_as_slow_as_the_others_is_slow() {
-    let paced = table(4, "gap-ns = 1_000_000");
+    let paced = table(4, "message-size = 64\ngap-ns = 1_000_000");
     let slow = |text: &str, times| found(text, &observed(MS, times), &References::default());
     let signature = "slow-flow/eswitch/flow-slower-than-others";
     assert_eq!(slow(&paced, [3_000, 9_000]), [signature]);
@@ -191,16 +191,29 @@ fn flows_that_were_removed_cost_nothing() {
 /// Messages of 8,000 bits are posted each ms on two connections, and take 2.5 ms: at any time as many are in flight.
 #[test]
 fn messages_in_flight_at_a_removal_are_no_loss_of_goodput() {
-    let text = table(1_000, "[[control]]\nat-ms = 1\ndo = \"remove-flows\"\ncount = 900");
-    let observation = observed(MS, [2_500_000; 2]);
-    let beside = |goodput_bps| {
+    let text = table(1_000, "[[control]]\nat-ms = 1\ndo = \"remove-flows\"\ncount = 900")
+        .replace("num-msgs-per-qp = 10", "num-msgs-per-qp = 30");
+    let few = observed(MS, [2_500_000; 2]);
+    let mut observation = few.clone();
+    for round in 1..=2 {
+        let later = few.completions().iter().map(|one| Completion {
+            message: one.message + 10 * round,
+            posted_ns: one.posted_ns + Nanos(10 * MS * u64::from(round)),
+            completed_ns: one.completed_ns + Nanos(10 * MS * u64::from(round)),
+            ..*one
+        });
+        observation.completions.get_or_insert_default().extend(later);
+    }
+    let beside = |observation: &Observation, goodput_bps| {
         let references = References { without_removal: Some(usual(1, goodput_bps)), ..References::default() };
-        found(&text, &observation, &references)
+        found(&text, observation, &references)
     };
     let goodput = 16_000.0 / 1e-3;
-    assert_eq!(beside(goodput), NOTHING);
-    assert_eq!(beside(goodput / 0.88), NOTHING);
-    assert_eq!(beside(goodput / 0.86), ["no-recovery/eswitch/removed-flows-still-cost"]);
+    assert_eq!(beside(&observation, goodput), NOTHING);
+    assert_eq!(beside(&observation, goodput / 0.88), NOTHING);
+    assert_eq!(beside(&observation, goodput / 0.86), ["no-recovery/eswitch/removed-flows-still-cost"]);
+    // Seven messages of each connection.
+    assert_eq!(beside(&few, goodput / 0.5), NOTHING);
 }
 
 #[test]
