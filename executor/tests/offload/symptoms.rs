@@ -4,12 +4,16 @@ use corpus::{Control, Offload, Operation, Placement, Role, TestConfig};
 use executor::profile::{Eswitch, OnExhausted, OnFailure};
 use executor::{NicProfile, sim};
 
-use super::{late_counters, operated, run, slow, slow_counters, stagnating, support};
+use super::{late_counters, operated, slow, slow_counters, stagnating, support};
 
 /// Signatures of the findings.
 fn found(config: &TestConfig, eswitch: Eswitch) -> Vec<String> {
-    let nic = NicProfile { eswitch, ..NicProfile::default() };
-    let observation = run(config, eswitch);
+    found_on(config, NicProfile { eswitch, ..NicProfile::default() })
+}
+
+/// The same on other NICs.
+fn found_on(config: &TestConfig, nic: NicProfile) -> Vec<String> {
+    let observation = sim::run_checked(config, [nic.clone(), nic.clone()]).unwrap();
     let assessment = support::assess(config, &[nic.clone(), nic], &observation);
     assessment.findings().map(scoring::Anomaly::signature).collect()
 }
@@ -194,10 +198,7 @@ fn connections_that_wait_for_each_other_are_no_finding() {
         (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (10, 5);
         (config.traffic.message_size, config.traffic.mtu, config.traffic.gap_ns) = (size, mtu, gap_ns);
         config.requester.offload.as_mut().unwrap().vxlan = true;
-        let observation = sim::run_checked(&config, [nic.clone(), nic.clone()]).unwrap();
-        let assessment = support::assess(&config, &[nic.clone(), nic.clone()], &observation);
-        let found: Vec<String> = assessment.findings().map(scoring::Anomaly::signature).collect();
-        assert_eq!(found, [""; 0], "{connections} connections");
+        assert_eq!(found_on(&config, nic.clone()), [""; 0], "{connections} connections");
     }
 }
 
@@ -219,4 +220,16 @@ fn packets_that_wait_for_their_look_up_do_not_make_a_timer_late() {
     (offload.egress_masks, offload.ingress_masks, offload.tables) = (23, 116, 3);
     offload.place = Placement::Last;
     assert_eq!(found(&config, nic), [""; 0]);
+}
+
+/// Messages that are longer than the pauses between them wait for each other, those at the beginning for fewer.
+#[test]
+fn messages_after_a_removal_that_wait_for_each_other_are_no_finding() {
+    let nic = executor::profile::load("cx4-lx", std::path::Path::new("")).unwrap();
+    let mut config = slow(5);
+    (config.traffic.num_msgs_per_qp, config.traffic.tx_depth) = (8, 5);
+    (config.traffic.message_size, config.traffic.gap_ns) = (1_146_881, 1);
+    (config.requester.offload, config.responder.offload) = (None, config.requester.offload.take());
+    config.control = vec![Control { at_ms: 1, host: Role::Responder, operation: Operation::RemoveFlows(1) }];
+    assert_eq!(found_on(&config, nic), [""; 0]);
 }

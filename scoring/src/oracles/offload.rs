@@ -80,9 +80,12 @@ impl<'a> Offloaded<'a> {
         self.records().any(|record| record.took_ns > Nanos::ZERO) && self.config.with_fewest_flows().is_some()
     }
 
-    /// Returns true if messages are paced, so that their times count, and not goodput.
-    const fn has_pauses(&self) -> bool {
-        self.config.traffic.gap_ns > 0
+    /// Returns true if most messages have completed before the next pause ends, so that their times count. Otherwise each waits for those before
+    /// it, and goodput does.
+    fn has_pauses(&self) -> bool {
+        let completions = self.observation.completions().iter();
+        let usual = median(completions.map(|one| one.completed_ns - one.posted_ns).collect());
+        usual.is_some_and(|usual| usual.0 < self.config.traffic.gap_ns)
     }
 
     fn who(&self, connection: Option<usize>) -> Who {
@@ -99,7 +102,7 @@ impl<'a> Offloaded<'a> {
     pub(crate) fn slowest(&self) -> Option<(u32, Nanos, Nanos)> {
         let traffic = &self.config.traffic;
         let same = matches!(traffic.load, corpus::Load::Same { .. });
-        if !same || !self.has_pauses() || !self.is_in_hardware() {
+        if !same || traffic.gap_ns == 0 || !self.is_in_hardware() {
             return None;
         }
         let mut times: BTreeMap<u32, Vec<Nanos>> = BTreeMap::new();
