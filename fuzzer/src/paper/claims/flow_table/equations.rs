@@ -126,7 +126,12 @@ fn payload(seen: &[Seen<'_>]) -> Option<f64> {
 }
 
 fn percent((mean, _): (f64, f64)) -> Value {
-    Value::Number(mean * 100.0)
+    Value::Number(without_noise(mean * 100.0))
+}
+
+/// Without what is only the rounding of a processor.
+fn without_noise(percent: f64) -> f64 {
+    (percent * 1e6).round() / 1e6
 }
 
 const fn of_plane(
@@ -333,7 +338,7 @@ pub(in super::super) const THEORY: &[Formula] = &[
                     pairs.map(|(local, remote)| (local, remote, row.goodput.at(local, remote))).collect();
                 Surface::fit(&points).map_or(f64::INFINITY, |fitted| fitted.away_from(&row.goodput) * 100.0)
             };
-            Value::Number(TABLE_3.iter().map(refitted).fold(0.0, f64::max))
+            Value::Number(without_noise(TABLE_3.iter().map(refitted).fold(0.0, f64::max)))
         },
     ),
     formula(
