@@ -1,9 +1,9 @@
 //! NICs of the experiments with reordering: models that are shipped, with the setting of those experiments, by the names of the paper.
 
-use std::path::Path;
-
 use executor::NicProfile;
-use executor::profile::{self, Link, ReorderEngine};
+use executor::profile::{Link, ReorderEngine};
+
+use super::nics::shipped;
 
 /// Link on which a packet of 1,024 bytes of payload, 1,106 with all that is on the cable, takes 40.96 ns: 200 Gb/s of payload.
 const RATE_GBPS: u32 = 216;
@@ -64,10 +64,9 @@ const ENGINES: &[Engine] = &[
 
 impl Engine {
     fn profile(&self) -> NicProfile {
-        let load = |nic| profile::load(nic, Path::new("")).expect("a shipped profile is read by its tests");
-        let mut nic = load(self.model);
+        let mut nic = shipped(self.model);
         nic.name = self.name.into();
-        nic.link = Link { rate_gbps: RATE_GBPS, ..load("left").link };
+        nic.link = Link { rate_gbps: RATE_GBPS, ..shipped("left").link };
         nic.receive.buffer_bytes = BUFFER;
         let reorder = &mut nic.reorder;
         reorder.engine = self.engine.unwrap_or(reorder.engine);

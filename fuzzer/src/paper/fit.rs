@@ -3,6 +3,8 @@
 use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
 use nalgebra::{DMatrix, DVector, Dyn, Matrix, OMatrix, Owned, U5, Vector5};
 
+use crate::measure::mean;
+
 /// A measurement: mean masks that packets are looked up in at the local egress and at the remote ingress, and the measured value.
 pub(super) type Point = (f64, f64, f64);
 
@@ -145,6 +147,29 @@ impl Plane {
     }
 }
 
+/// A line over one number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Line {
+    slope: f64,
+    /// A point of it.
+    through: (f64, f64),
+}
+
+impl Line {
+    /// Value at a number.
+    pub(super) fn at(&self, x: f64) -> f64 {
+        self.through.1 + self.slope * (x - self.through.0)
+    }
+
+    /// The line with the least squares; none without points.
+    pub(super) fn fit(points: &[(f64, f64)]) -> Option<Self> {
+        let (x, y) = (mean(points.iter().map(|point| point.0))?, mean(points.iter().map(|point| point.1))?);
+        let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+        let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / squares;
+        Some(Self { slope, through: (x, y) })
+    }
+}
+
 /// The mechanism behind goodput: so many bits in flight in each round trip, and so many packets that are looked up at a time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Mechanism {
@@ -199,16 +224,12 @@ impl Mechanism {
             .filter(bound)
             .map(|(local, remote, value)| (plane.a * local + plane.b * remote, value.recip()))
             .collect();
-        let number = below.len() as f64;
-        let (x, y) =
-            below.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / number, y + point.1 / number));
-        let squares: f64 = below.iter().map(|point| (point.0 - x).powi(2)).sum();
-        let slope = below.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / squares;
-        let window = slope.recip();
-        (below.len() > 2 && slope > 0.0).then_some(Self {
+        let line = Line::fit(&below)?;
+        let window = line.slope.recip();
+        (below.len() > 2 && line.slope > 0.0).then_some(Self {
             query: (plane.a, plane.b),
             window,
-            round_trip: (y - slope * x) * window,
+            round_trip: line.at(0.0) * window,
             lookups,
             bend: f64::INFINITY,
         })

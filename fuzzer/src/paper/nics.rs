@@ -1,6 +1,9 @@
 //! The NICs that the paper measured.
 
 use std::fmt;
+use std::path::Path;
+
+use executor::{NicProfile, profile};
 
 /// The NICs of an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,3 +35,8 @@ pub(super) const CX4: Nics = Nics::both("cx4-lx");
 pub(super) const CX5: Nics = Nics::both("cx5");
 pub(super) const CX6: Nics = Nics::both("cx6-dx");
 pub(super) const E810: Nics = Nics::both("e810");
+
+/// A model that is shipped.
+pub(super) fn shipped(name: &str) -> NicProfile {
+    profile::load(name, Path::new("")).expect("a shipped profile is read by its tests")
+}

@@ -3,13 +3,12 @@
 //! The paper does not give the messages of its perftests: here 16 QPs keep four messages of 64 KB each outstanding where goodput is
 //! measured, and messages of 64 bytes are posted one at a time where latency is.
 
-use std::path::Path;
-
 use corpus::{Control, Load, Mtu, Offload, Operation, Pattern, Placement, Role, Scheduler, TestConfig, Verb};
 
-use executor::{NicProfile, profile};
+use executor::NicProfile;
 
 use super::Nics;
+use super::nics::shipped;
 
 /// The NICs of ScalaCN (table 3), with the MTU of their tests.
 const MTUS: &[(&str, Mtu)] = &[("rcn-cx4", Mtu::B1024), ("rcn-cx5", Mtu::B2048)];
@@ -243,7 +242,7 @@ impl Traffic {
 /// The model of ConnectX-6 with room for all entries in one table, by its name.
 pub(super) fn one_table() -> (&'static str, NicProfile) {
     const NAME: &str = "rcn-cx6, one table";
-    let mut nic = profile::load("rcn-cx6", Path::new("")).expect("a shipped profile is read by its tests");
+    let mut nic = shipped("rcn-cx6");
     nic.name = NAME.into();
     nic.eswitch.table_entries = 0;
     (NAME, nic)

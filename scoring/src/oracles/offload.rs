@@ -13,13 +13,14 @@ use super::spacing::Gaps;
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::{Kind, Rule};
+use crate::see::slowest::link_time;
 use crate::thresholds::{
     CLIFF_GOODPUT_PERCENT, CLIFF_LATENCY_PERCENT, FEWEST_FLOWS, FEWEST_MESSAGES, SLOW_FLOW_TIMES,
-    SLOW_OPERATION_TIMES, SLOWEST_LINK_NS_PER_KB,
+    SLOW_OPERATION_TIMES,
 };
 
-/// Headers of a packet, and what is around it on the cable, in bytes (IEEE 802.3, IBA vol. 1, 9.2 and A17).
-const FRAME: u32 = 82;
+/// Headers of a packet of a Send over IPv4, with its ICRC, in bytes.
+const HEADERS: u64 = 58;
 
 /// A test with a flow table, whose packets all went through it, and none was lost.
 pub(crate) struct Offloaded<'a> {
@@ -80,12 +81,17 @@ impl<'a> Offloaded<'a> {
         self.records().any(|record| record.took_ns > Nanos::ZERO) && self.config.with_fewest_flows().is_some()
     }
 
+    /// Times of the messages that were posted after a time, or of all.
+    fn times_since(&self, since: Option<Nanos>) -> Vec<Nanos> {
+        let completions = self.observation.completions().iter();
+        let after = completions.filter(|one| since.is_none_or(|since| one.posted_ns > since));
+        after.map(|one| one.completed_ns - one.posted_ns).collect()
+    }
+
     /// Returns true if most messages have completed before the next pause ends, so that their times count. Otherwise each waits for those before
     /// it, and goodput does.
     fn has_pauses(&self) -> bool {
-        let completions = self.observation.completions().iter();
-        let usual = median(completions.map(|one| one.completed_ns - one.posted_ns).collect());
-        usual.is_some_and(|usual| usual.0 < self.config.traffic.gap_ns)
+        median(self.times_since(None)).is_some_and(|usual| usual.0 < self.config.traffic.gap_ns)
     }
 
     fn who(&self, connection: Option<usize>) -> Who {
@@ -122,14 +128,15 @@ impl<'a> Offloaded<'a> {
     pub(crate) fn slow_flow(&self, (connection, slowest, others): (u32, Nanos, Nanos)) -> Option<Anomaly> {
         let traffic = &self.config.traffic;
         // All other connections may have their messages in front of each.
-        let spacing = Gaps::usual(self.observation, self.analysis, &self.analysis.sides);
-        // Where no two packets of a message tell it, that of the slowest link: ns for 1,000 bytes are ps for one.
-        let slowest_link =
-            u64::from(traffic.message_size.min(traffic.mtu.bytes()) + FRAME) * SLOWEST_LINK_NS_PER_KB;
-        let spacing = spacing.into_iter().max().filter(|spacing| *spacing > 0).unwrap_or(slowest_link);
-        let packets = u64::from(traffic.message_size.div_ceil(traffic.mtu.bytes()).max(1));
+        let payload = u64::from(traffic.message_size.min(traffic.mtu.bytes()));
         let messages = u64::from(traffic.load.connections()) * u64::from(traffic.tx_depth);
-        let queueing = spacing * messages * packets / 1_000;
+        let packets = messages * u64::from(traffic.message_size.div_ceil(traffic.mtu.bytes()).max(1));
+        let spacing = Gaps::usual(self.observation, self.analysis, &self.analysis.sides);
+        let queueing = match spacing.into_iter().max() {
+            Some(spacing @ 1..) => spacing * packets / 1_000,
+            // No two packets of a message tell it.
+            _ => link_time(packets, packets * (payload + HEADERS)).0,
+        };
         let excess = slowest.0.saturating_sub(others.0);
         if slowest.0 < others.0.max(1) * SLOW_FLOW_TIMES || excess <= queueing {
             return None;
@@ -147,9 +154,10 @@ impl<'a> Offloaded<'a> {
         let (before, after) = (self.config.with_fewer_flows()?, self.config);
         let completions = self.observation.completions();
         let worse = if self.has_pauses() {
-            Worse::by_latency(fewer, completions)?
+            Worse::by_latency(fewer, &self.times_since(None))?
         } else {
-            Worse::by_goodput(fewer, completions, goodput(completions).1)?
+            let are_enough = completions.len() >= FEWEST_MESSAGES;
+            are_enough.then(|| Worse::by_goodput(fewer, goodput(completions).1))??
         };
         let flows = most_flows(after);
         let what = format!("{worse} with {flows} flows than with {}", most_flows(&before));
@@ -171,13 +179,10 @@ impl<'a> Offloaded<'a> {
             removes.then_some(Nanos(u64::from(control.at_ms) * 1_000_000))
         });
         let settled = asked.chain(deleted.map(|record| record.at_ns)).max()?;
-        let completions = self.observation.completions();
         let worse = if self.has_pauses() {
-            let after = completions.iter().filter(|one| one.posted_ns > settled).copied();
-            Worse::by_latency(fresh, &after.collect::<Vec<_>>())?
+            Worse::by_latency(fresh, &self.times_since(Some(settled)))?
         } else {
-            let (steady, goodput_bps) = steady_since(settled, completions)?;
-            Worse::by_goodput(fresh, &steady, goodput_bps)?
+            Worse::by_goodput(fresh, steady_since(settled, self.observation.completions())?)?
         };
         let what =
             format!("{worse} after flows were removed than with the flows that are left from the start");
@@ -228,9 +233,9 @@ fn most_flows(config: &TestConfig) -> u32 {
     config.tables().map(|offload| offload.flows).max().unwrap_or(0)
 }
 
-/// The messages that complete after the first one that was posted after a time, while every connection that goes on still has some to complete, and
-/// their bits a second since then: at both ends of that time as many messages are in flight.
-fn steady_since(since: Nanos, completions: &[Completion]) -> Option<(Vec<Completion>, f64)> {
+/// Bits a second of the messages that complete after the first one that was posted after a time, while every connection that goes on still has some
+/// to complete, if they are enough: at both ends of that time as many messages are in flight.
+fn steady_since(since: Nanos, completions: &[Completion]) -> Option<f64> {
     let start = completions.iter().filter(|one| one.posted_ns > since).map(|one| one.completed_ns).min()?;
     // The last completion of each connection that goes on.
     let mut last: BTreeMap<u32, Nanos> = BTreeMap::new();
@@ -241,11 +246,10 @@ fn steady_since(since: Nanos, completions: &[Completion]) -> Option<(Vec<Complet
     let connections = last.len();
     let end = last.into_values().min()?;
     let within = completions.iter().filter(|one| one.completed_ns > start && one.completed_ns <= end);
-    let within: Vec<Completion> = within.copied().collect();
-    let bits: u64 = within.iter().map(|one| one.bytes * 8).sum();
+    let (messages, bytes) = within.fold((0, 0), |(messages, bytes), one| (messages + 1, bytes + one.bytes));
     // Of each connection a part of a message at both ends is a guess.
-    let are_enough = within.len() >= FEWEST_MESSAGES * connections;
-    (end > start && are_enough).then(|| (within, bits as f64 / (end - start).as_secs_f64()))
+    let are_enough = messages >= FEWEST_MESSAGES * connections;
+    (end > start && are_enough).then(|| bytes as f64 * 8.0 / (end - start).as_secs_f64())
 }
 
 /// A run that is worse than another: its goodput where it has no pauses, its messages where it has.
@@ -255,23 +259,21 @@ enum Worse {
 }
 
 impl Worse {
-    /// Some messages with so much goodput.
-    fn by_goodput(usual: &Baseline, completions: &[Completion], here: f64) -> Option<Self> {
+    /// By goodput.
+    fn by_goodput(usual: &Baseline, here: f64) -> Option<Self> {
         let there = usual.goodput_bps;
-        let is_worse = completions.len() >= FEWEST_MESSAGES
-            && there > 0.0
-            && here * 100.0 < there * CLIFF_GOODPUT_PERCENT;
-        is_worse.then_some(Self::Goodput { here, there })
+        (there > 0.0 && here * 100.0 < there * CLIFF_GOODPUT_PERCENT).then_some(Self::Goodput { here, there })
     }
 
-    /// Some messages by the time that they took.
-    fn by_latency(usual: &Baseline, completions: &[Completion]) -> Option<Self> {
-        let total: u64 = completions.iter().map(|one| (one.completed_ns - one.posted_ns).0).sum();
-        let here = Nanos(total.checked_div(completions.len() as u64)?);
+    /// By the times of some messages, if they are enough.
+    fn by_latency(usual: &Baseline, times: &[Nanos]) -> Option<Self> {
+        if times.len() < FEWEST_MESSAGES {
+            return None;
+        }
+        let here = Nanos(times.iter().map(|time| time.0).sum::<u64>() / times.len() as u64);
         let there = mean(&usual.connections)?;
-        let is_worse = completions.len() >= FEWEST_MESSAGES
-            && here.0 as f64 * 100.0 > there.0 as f64 * CLIFF_LATENCY_PERCENT;
-        is_worse.then_some(Self::Latency { here, there })
+        (here.0 as f64 * 100.0 > there.0 as f64 * CLIFF_LATENCY_PERCENT)
+            .then_some(Self::Latency { here, there })
     }
 
     fn evidence(&self) -> Evidence {

@@ -7,10 +7,11 @@
 
 use corpus::LossRecovery::{GoBackN, SelectiveRepeat};
 use dumper::Nanos;
-use executor::profile::{Reorder, ReorderEngine, load};
+use executor::profile::{Reorder, ReorderEngine};
 
 use crate::measure::{Seen, Value};
 use crate::paper::engines::LONGEST;
+use crate::paper::nics::shipped;
 use crate::paper::{Basis, Claim, Formula, Nics, Published, Setup};
 use crate::predict::multipath::Setting;
 
@@ -211,12 +212,12 @@ pub(super) const THROUGHPUT: &[Claim] = &[
 /// Connections of figure 7.
 const CONNECTIONS: u64 = 5_000;
 
-fn shipped(nic: &str) -> Reorder {
-    load(nic, std::path::Path::new("")).expect("a shipped profile is read by its tests").reorder
+fn engine(nic: &str) -> Reorder {
+    shipped(nic).reorder
 }
 
 fn bytes(nic: &str, connections: u64) -> f64 {
-    shipped(nic).memory_bytes(connections) as f64
+    engine(nic).memory_bytes(connections) as f64
 }
 
 /// Five rings of 512 bits for each connection, to which the figure compares.
@@ -252,7 +253,7 @@ pub(super) const THROUGHPUT_BY_FORMULA: &[Formula] = &[
         Basis::Formula,
         "%",
         "LEFT §4.2",
-        || Value::Number(100.0 * FIGURE_6.throughput(&shipped("melo"))),
+        || Value::Number(100.0 * FIGURE_6.throughput(&engine("melo"))),
     ),
     formula(
         "MELO+ at RTT ratios 1, 2, 4, 8, 16, 32, by formula",
@@ -261,7 +262,7 @@ pub(super) const THROUGHPUT_BY_FORMULA: &[Formula] = &[
         "%",
         "LEFT figure 6",
         || {
-            let melo = shipped("melo");
+            let melo = engine("melo");
             let of = |delay: &u64| 100.0 * Setting { delay_ns: Nanos(*delay), ..FIGURE_6 }.throughput(&melo);
             Value::Numbers(RATIOS.iter().map(of).collect())
         },
@@ -272,7 +273,7 @@ pub(super) const THROUGHPUT_BY_FORMULA: &[Formula] = &[
         Basis::Formula,
         "%",
         "LEFT §4.2",
-        || Value::Number(100.0 * FIGURE_6.throughput(&shipped("left-no-gather"))),
+        || Value::Number(100.0 * FIGURE_6.throughput(&engine("left-no-gather"))),
     ),
     formula(
         "Headlines: throughput 1.54 times and p99 -29 % (abstract), 1.4 times and p99 3.11 times (introduction)",
@@ -325,7 +326,7 @@ pub(super) const MEMORY: &[Formula] = &[
         Basis::Formula,
         "",
         "LEFT §3.5, §4.3",
-        || Value::Number(f64::from(LONGEST) / (2.0 * f64::from(shipped("left").cache_bits))),
+        || Value::Number(f64::from(LONGEST) / (2.0 * f64::from(engine("left").cache_bits))),
     ),
     formula(
         "Most memory with 10 connections",

@@ -6,10 +6,9 @@
 use corpus::{Operation, Verb};
 
 use super::{
-    ALL, BF3, Basis, CX4, CX6, CX7, Claim, E810, NICS, Nics, Published, Seen, TableTest, Value, WRITES,
-    change, claim, goodput, latency,
+    BF3, Basis, CX4, CX6, CX7, Claim, E810, NICS, Nics, Published, Seen, TableTest, Value, WRITES, change,
+    claim, goodput, latency, of_all,
 };
-use crate::paper::Setup;
 use crate::paper::tables::{BURST, Place, Traffic};
 
 /// Patterns of the flows.
@@ -97,16 +96,15 @@ const MANY_IN_TURN: [TableTest; 6] = [
     scheduled(in_turn(AGES[2])),
 ];
 
-/// Goodput of flows of every age: packets take their mean.
-fn of_all_ages(seen: &[Seen<'_>]) -> Option<f64> {
-    let times = seen.iter().zip(SHARES).map(|(one, share)| Some(share / goodput(one)?));
-    (seen.len() == SHARES.len()).then(|| times.sum::<Option<f64>>().map(f64::recip))?
+/// Mean over flows of every age.
+fn of_ages(seen: &[Seen<'_>], measured: impl Fn(&Seen<'_>) -> Option<f64>) -> Option<f64> {
+    let shares = seen.iter().zip(SHARES).map(|(one, share)| Some(share * measured(one)?));
+    (seen.len() == SHARES.len()).then(|| shares.sum::<Option<f64>>())?
 }
 
-/// Latency of flows of every age.
-fn latency_of_all_ages(seen: &[Seen<'_>]) -> Option<f64> {
-    let times = seen.iter().zip(SHARES).map(|(one, share)| Some(share * latency(one)?));
-    (seen.len() == SHARES.len()).then(|| times.sum::<Option<f64>>())?
+/// Goodput of flows of every age: packets take their mean.
+fn of_all_ages(seen: &[Seen<'_>]) -> Option<f64> {
+    of_ages(seen, |one| goodput(one).map(f64::recip)).map(f64::recip)
 }
 
 /// What the scheduler gains with 15 thousand flows, in percent.
@@ -115,7 +113,7 @@ fn gain(seen: &[Seen<'_>]) -> Option<f64> {
 }
 
 fn latency_gain(seen: &[Seen<'_>]) -> Option<f64> {
-    change(latency_of_all_ages(seen.get(..3)?), latency_of_all_ages(seen.get(3..6)?))
+    change(of_ages(seen.get(..3)?, latency), of_ages(seen.get(3..6)?, latency))
 }
 
 /// For each NIC.
@@ -135,20 +133,6 @@ fn order(seen: &[Seen<'_>]) -> Option<Value> {
     let holds = of.last() == Some(&CX4) && least.contains(&CX7) && least.contains(&BF3);
     let words = || of.iter().map(ToString::to_string).collect::<Vec<_>>().join(" < ");
     Some(Value::Words(if holds { ORDER.into() } else { words() }))
-}
-
-/// A row about all NICs.
-const fn of_all(
-    what: &'static str,
-    published: Published,
-    (basis, unit): (Basis, &'static str),
-    tests: &'static [&'static [TableTest]],
-    measure: fn(&[Seen<'_>]) -> Option<Value>,
-) -> Claim {
-    Claim {
-        setup: Setup::TablesOf { tests, nics: NICS },
-        ..claim(what, ALL, published, basis, (unit, "ScalaCN §5.2"), tests, measure)
-    }
 }
 
 const fn derived(
@@ -226,28 +210,32 @@ pub(in super::super) const CLIFFS: &[Claim] = &[
     of_all(
         "Gain of the scheduler, mean of all NICs",
         Published::About(40.4),
-        (Basis::Calibrated, "%"),
+        Basis::Calibrated,
+        ("%", "ScalaCN §5.2"),
         &[&MANY],
         |seen| Value::mean(each(seen, MANY.len(), gain)?),
     ),
     of_all(
         "Latency with the scheduler, mean of all NICs (-30.5 % in the text, which equations 1 and 2 do not give with 40.4 %)",
         Published::Between(-32.0, -15.0),
-        (Basis::Derived, "%"),
+        Basis::Derived,
+        ("%", "ScalaCN §5.2"),
         &[&MANY_IN_TURN],
         |seen| Value::mean(each(seen, MANY_IN_TURN.len(), latency_gain)?),
     ),
     of_all(
         "Who gains from the scheduler (in production 43.9, 37.9, 41.8, 28.5, 31.2 % at most)",
         Published::Words(ORDER),
-        (Basis::Shape, ""),
+        Basis::Shape,
+        ("", "ScalaCN §5.2"),
         &[&MANY],
         order,
     ),
     of_all(
         "Gain of the scheduler on CX-4, 5, 6, 7, BF-3, E810",
         Published::Open,
-        (Basis::Derived, "%"),
+        Basis::Derived,
+        ("%", "ScalaCN §5.2"),
         &[&MANY],
         |seen| each(seen, MANY.len(), gain).map(Value::Numbers),
     ),

@@ -3,10 +3,9 @@
 use corpus::Verb;
 
 use super::{
-    ALL, Basis, CX6, CX7, Claim, IN_TURN, NICS, Nics, Published, Seen, TableTest, Value, WRITES, change,
-    claim, completion_time, goodput, latency, mean,
+    Basis, CX6, CX7, Claim, IN_TURN, Nics, Published, Seen, TableTest, Value, WRITES, change, claim,
+    completion_time, goodput, latency, mean, of_all,
 };
-use crate::paper::Setup;
 use crate::paper::tables::{Place, Traffic};
 
 /// Masks of the direction that has many.
@@ -61,24 +60,21 @@ fn percent(seen: &[Seen<'_>], measured: fn(&Seen<'_>) -> Option<f64>) -> Option<
     others.iter().map(|one| Some(100.0 * measured(one)? / first)).collect()
 }
 
-/// The nearer to the first one of both places that requests and data of Writes and Sends pass.
-fn at_data(
-    seen: &[Seen<'_>],
-    measured: fn(&Seen<'_>) -> Option<f64>,
-    nearer: fn(f64, f64) -> f64,
-) -> Option<Value> {
-    let percent = percent(seen, measured)?;
-    Some(Value::Number(nearer(*percent.first()?, *percent.get(1)?)))
-}
+/// The places of [`by_place`] that requests, and data of Writes and Sends pass, behind the first test.
+const OF_DATA: [usize; 2] = [0, 1];
+/// Those that responses, and data of Reads pass.
+const OF_RESPONSES: [usize; 2] = [2, 3];
 
-/// The same of the places that responses and data of Reads pass.
-fn at_responses(
+/// The one of two places that is nearer to the first test.
+fn at(
+    places: [usize; 2],
     seen: &[Seen<'_>],
     measured: fn(&Seen<'_>) -> Option<f64>,
     nearer: fn(f64, f64) -> f64,
 ) -> Option<Value> {
     let percent = percent(seen, measured)?;
-    Some(Value::Number(nearer(*percent.get(2)?, *percent.get(3)?)))
+    let [one, other] = places.map(|place| percent.get(place).copied());
+    Some(Value::Number(nearer(one?, other?)))
 }
 
 /// A row about what 30 masks in a place do.
@@ -127,22 +123,12 @@ fn mean_change(seen: &[Seen<'_>], measured: fn(&Seen<'_>) -> Option<f64>) -> Opt
 /// A row about tunnels on all NICs.
 const fn tunnels(
     what: &'static str,
-    published: f64,
+    value: f64,
     tests: &'static [&'static [TableTest]],
     measure: fn(&[Seen<'_>]) -> Option<Value>,
 ) -> Claim {
-    Claim {
-        setup: Setup::TablesOf { tests, nics: NICS },
-        ..claim(
-            what,
-            ALL,
-            Published::PlusMinus { value: published, by: 1.0 },
-            Basis::Calibrated,
-            ("%", "ScalaCN §4.2"),
-            tests,
-            measure,
-        )
-    }
+    let published = Published::PlusMinus { value, by: 1.0 };
+    of_all(what, published, Basis::Calibrated, ("%", "ScalaCN §4.2"), tests, measure)
 }
 
 /// One entry in a mask, then ten thousand, in a NIC that keeps all in one table.
@@ -172,52 +158,52 @@ pub(in super::super) const DIRECTIONS: &[Claim] = &[
         "Goodput of Writes with 30 masks at the local egress or the remote ingress, of one",
         Published::Below(90.0),
         &[&WRITES_BY_PLACE],
-        |seen| at_data(seen, goodput, f64::max),
+        |seen| at(OF_DATA, seen, goodput, f64::max),
     ),
     direction("The same of Sends", Published::Below(90.0), &[&SENDS_BY_PLACE], |seen| {
-        at_data(seen, goodput, f64::max)
+        at(OF_DATA, seen, goodput, f64::max)
     }),
     direction(
         "The same of Reads, the lower",
         Published::PlusMinus { value: 100.0, by: 3.0 },
         &[&READS_BY_PLACE],
-        |seen| at_data(seen, goodput, f64::min),
+        |seen| at(OF_DATA, seen, goodput, f64::min),
     ),
     direction(
         "Goodput of Reads with 30 masks at the local ingress or the remote egress, of one",
         Published::Below(90.0),
         &[&READS_BY_PLACE],
-        |seen| at_responses(seen, goodput, f64::max),
+        |seen| at(OF_RESPONSES, seen, goodput, f64::max),
     ),
     direction(
         "The same of Writes, of which the text has nothing (their ACKs pass these masks)",
         Published::Open,
         &[&WRITES_BY_PLACE],
-        |seen| at_responses(seen, goodput, f64::max),
+        |seen| at(OF_RESPONSES, seen, goodput, f64::max),
     ),
     direction(
         "One-way latency of Writes with 30 masks at the local egress or the remote ingress, of one",
         Published::Above(110.0),
         &[&ONE_WAY],
-        |seen| at_data(seen, latency, f64::min),
+        |seen| at(OF_DATA, seen, latency, f64::min),
     ),
     direction(
         "Completion time of Sends with these, of one",
         Published::Above(110.0),
         &[&SENDS_ALONE],
-        |seen| at_data(seen, completion_time, f64::min),
+        |seen| at(OF_DATA, seen, completion_time, f64::min),
     ),
     direction(
         "Completion time of Reads with these, of one",
         Published::Above(110.0),
         &[&READS_ALONE],
-        |seen| at_data(seen, completion_time, f64::min),
+        |seen| at(OF_DATA, seen, completion_time, f64::min),
     ),
     direction(
         "Completion time of Writes with masks at the local ingress or the remote egress, which ACKs pass",
         Published::Open,
         &[&WRITES_ALONE],
-        |seen| at_responses(seen, completion_time, f64::min),
+        |seen| at(OF_RESPONSES, seen, completion_time, f64::min),
     ),
     claim(
         "Goodput of Reads",

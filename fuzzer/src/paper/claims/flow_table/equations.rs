@@ -4,7 +4,7 @@ use super::{
     BF3, Basis, CX4, CX5, CX6, CX7, Claim, E810, Formula, IN_TURN, NICS, Nics, Point, Published, Seen,
     TableTest, Value, WRITES, claim, goodput, latency, mean, points,
 };
-use crate::paper::fit::{Mechanism, Plane, Surface, distances, goodness};
+use crate::paper::fit::{Line, Mechanism, Plane, Surface, distances, goodness};
 use crate::paper::tables::Place;
 
 /// A NIC's row of table 3: Gb/s by equation 1, and µs by equation 2.
@@ -277,20 +277,12 @@ pub(in super::super) const PREDICTIONS: &[Claim] = &[
             let others = by_flows(seen.get(..MIXES.len())?)?;
             let from = MIXES.len() + PLANE.len();
             let mixed = by_flows(seen.get(from..from + MIXED.len())?)?;
-            let line = line(&others)?;
-            let far = mean(mixed.iter().map(|(flows, goodput)| (line(*flows) / goodput - 1.0).abs()))?;
+            let line = Line::fit(&others)?;
+            let far = mean(mixed.iter().map(|(flows, goodput)| (line.at(*flows) / goodput - 1.0).abs()))?;
             Some(Value::Words(if far > 5.0 * near { "yes" } else { "no" }.into()))
         },
     ),
 ];
-
-/// The line with the least squares.
-fn line(points: &[(f64, f64)]) -> Option<impl Fn(f64) -> f64 + use<>> {
-    let (x, y) = (mean(points.iter().map(|point| point.0))?, mean(points.iter().map(|point| point.1))?);
-    let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / squares;
-    Some(move |at| y + slope * (at - x))
-}
 
 const fn formula(
     what: &'static str,

@@ -50,6 +50,19 @@ const fn claim(
     Claim { what, nics, published, basis, unit, source, setup: Setup::Tables(tests), measure }
 }
 
+/// A row about all NICs, from their tests one NIC after another.
+const fn of_all(
+    what: &'static str,
+    published: Published,
+    basis: Basis,
+    of: (&'static str, &'static str),
+    tests: &'static [&'static [TableTest]],
+    measure: fn(&[Seen<'_>]) -> Option<Value>,
+) -> Claim {
+    let setup = Setup::TablesOf { tests, nics: NICS };
+    Claim { setup, ..claim(what, ALL, published, basis, of, tests, measure) }
+}
+
 /// Goodput in Gb/s.
 fn goodput(seen: &Seen<'_>) -> Option<f64> {
     seen.steady_rate().map(|bytes_per_ns| bytes_per_ns * 8.0)

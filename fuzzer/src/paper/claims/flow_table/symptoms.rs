@@ -6,7 +6,7 @@ use corpus::{Operation, Verb};
 use dumper::observation::ControlEvent;
 
 use super::{BF3, Basis, CX6, CX7, Claim, Nics, Published, Seen, TableTest, Value, claim};
-use crate::judge::{InMemory, Verdict, judge};
+use crate::judge::{InMemory, ReferenceRuns, integrity_of, judge_observed};
 use crate::paper::lab;
 use crate::paper::tables::{Place, Traffic};
 
@@ -17,10 +17,11 @@ const SLOW: TableTest = TableTest::new(Traffic::Slow, Verb::Write);
 fn signatures(seen: &Seen<'_>) -> Option<Vec<String>> {
     let mut testbed = lab::testbed();
     let baselines = InMemory::on(&testbed);
-    match judge(&mut testbed, seen.config, &baselines).ok()? {
-        Verdict::Judged(judged) => Some(judged.signatures()),
-        Verdict::Invalid(_) => None,
-    }
+    let mut references = ReferenceRuns::On { testbed: &mut testbed, baselines: &baselines, may_fail: false };
+    let observation = seen.observation.clone();
+    let integrity = integrity_of(&observation);
+    let judged = judge_observed(Some(seen.config), observation, integrity, &mut references);
+    judged.ok().map(|judged| judged.signatures())
 }
 
 const ONCE: &str = "found, not below";
