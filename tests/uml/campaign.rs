@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tempfile::TempDir;
 
 use super::run::command;
@@ -66,21 +66,17 @@ impl Campaign {
         assert_eq!(status.code(), Some(0));
     }
 
-    /// The summary without times and rates, and every file of findings.
-    pub(crate) fn left(&self) -> (Value, BTreeMap<PathBuf, Vec<u8>>) {
+    /// What the campaign has come to.
+    pub(crate) fn left(&self) -> Left {
         let text = fs::read_to_string(self.folder().join("summary.json")).unwrap();
-        let mut summary: Value = serde_json::from_str(&text).unwrap();
-        summary.as_object_mut().unwrap().retain(|key, _| !key.ends_with("_s"));
-        let mut files = BTreeMap::new();
-        collect(&self.folder(), Path::new("findings"), &mut files);
-        (summary, files)
-    }
-
-    /// The tests of the corpus.
-    pub(crate) fn corpus(&self) -> String {
+        let mut summary: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        summary.retain(|key, _| !key.ends_with("_s"));
+        let mut findings = BTreeMap::new();
+        collect(&self.folder(), Path::new("findings"), &mut findings);
         let said = command().args(["corpus", "list"]).arg(self.folder()).output().unwrap();
         assert!(said.status.success());
-        String::from_utf8(said.stdout).unwrap()
+        let corpus = String::from_utf8(said.stdout).unwrap();
+        Left { summary, findings, corpus }
     }
 
     /// Executions so far; 0 before the first summary.
@@ -88,6 +84,39 @@ impl Campaign {
         let summary = fs::read_to_string(self.folder().join("summary.json")).unwrap_or_default();
         let summary: Value = serde_json::from_str(&summary).unwrap_or_default();
         summary["executions"].as_u64().unwrap_or(0)
+    }
+}
+
+/// What does not depend on the machine's speed in what a campaign leaves.
+pub(crate) struct Left {
+    /// Without times and rates.
+    pub(crate) summary: Map<String, Value>,
+    /// Every file of them.
+    findings: BTreeMap<PathBuf, Vec<u8>>,
+    /// The tests.
+    corpus: String,
+}
+
+impl Left {
+    /// Panics unless all of it is that of another campaign, and says where it is not.
+    pub(crate) fn must_be(&self, other: &Left, when: &str) {
+        for (key, value) in &self.summary {
+            assert_eq!(Some(value), other.summary.get(key), "{when}: `{key}` of the summary");
+        }
+        assert!(
+            self.summary.keys().eq(other.summary.keys()),
+            "{when}: {:#?}, and {:#?}",
+            self.summary,
+            other.summary
+        );
+        assert!(self.findings.keys().eq(other.findings.keys()), "{when}: the findings' files");
+        for (file, content) in &self.findings {
+            let (content, others) =
+                (String::from_utf8_lossy(content), String::from_utf8_lossy(&other.findings[file]));
+            assert_eq!(content, others, "{when}: {}", file.display());
+        }
+        assert!(self.findings == other.findings, "{when}: bytes that are not text");
+        assert_eq!(self.corpus, other.corpus, "{when}: the corpus");
     }
 }
 
