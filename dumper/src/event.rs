@@ -63,13 +63,12 @@ impl Event {
     }
 
     /// The event of several actions on one packet.
+    #[inline]
     pub fn of(actions: impl IntoIterator<Item = ActionKind>) -> Self {
-        let mut actions = actions.into_iter();
-        match (actions.next(), actions.next()) {
-            (None, _) => Self::None,
-            (Some(only), None) => Self::Action(only),
-            (Some(_), Some(_)) => Self::Several,
-        }
+        actions.into_iter().fold(Self::None, |before, action| match before {
+            Self::None => Self::Action(action),
+            _ => Self::Several,
+        })
     }
 
     /// The way in which the packet leaves; `None` if it leaves as it came.

@@ -23,6 +23,15 @@ pub struct Actions {
     pub drop_copies: u8,
 }
 
+impl Actions {
+    /// Returns true if the packet leaves otherwise than it came, if it does.
+    #[inline]
+    #[must_use]
+    pub const fn change_packet(&self) -> bool {
+        self.ecn || self.corrupt || self.set_field.is_some()
+    }
+}
+
 /// A bit for each copy that the network can make of a packet.
 pub(crate) const ALL_COPIES: u8 = (1 << fields::COPY.max) - 1;
 

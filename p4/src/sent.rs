@@ -37,6 +37,7 @@ impl Sent {
 
     /// The same without what is lost. A packet that is lost with all its duplicates may leave with a wrong ICRC instead. Some of them,
     /// and copies of the network, do not leave: a trace has one state for the packet and its duplicates, and one for the copies.
+    #[inline]
     pub(crate) fn without(self, lost: Lost, corrupts: bool) -> Self {
         let Self { actions, copies } = self;
         let copies = copies & !lost.copies;
@@ -69,18 +70,19 @@ impl Sent {
     }
 
     /// Event code of the mirrored packet.
+    #[inline]
     #[must_use]
     pub fn event(&self) -> Event {
         let Self { actions, copies } = self;
         let present = [
-            actions.drop.then_some(ActionKind::Drop),
-            actions.ecn.then_some(ActionKind::Ecn),
-            actions.corrupt.then_some(ActionKind::Corrupt),
-            actions.timing.action().map(Action::kind),
-            (actions.extra_copies > 0 || *copies > 0).then_some(ActionKind::Duplicate),
-            actions.set_field.map(|_| ActionKind::SetField),
+            (actions.drop, ActionKind::Drop),
+            (actions.ecn, ActionKind::Ecn),
+            (actions.corrupt, ActionKind::Corrupt),
+            (actions.extra_copies > 0 || *copies > 0, ActionKind::Duplicate),
+            (actions.set_field.is_some(), ActionKind::SetField),
         ];
-        Event::of(present.into_iter().flatten())
+        let present = present.into_iter().filter_map(|(is_there, kind)| is_there.then_some(kind));
+        Event::of(present.chain(actions.timing.action().map(Action::kind)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use corpus::{Path, Spray, SprayPackets, TestConfig};
 use dumper::Nanos;
 
-use super::keyed::{Stage, draw};
+use super::keyed::{Draws, Stage};
 use crate::flow::FlowIndex;
 use crate::{Kind, Packet};
 
@@ -76,12 +76,14 @@ pub(crate) enum Passage {
 }
 
 /// The stage, with the state of every flow and path.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Paths {
     rule: PathRule,
     is_on: bool,
     /// Sum of the paths' weights.
     weights: u64,
+    /// The draws of the packets' paths.
+    draws: Draws,
     /// By path, and by the host that it leads to.
     ways: Vec<[Way; 2]>,
     flows: Vec<Sprayed>,
@@ -100,6 +102,7 @@ impl Paths {
             rule: rule.clone(),
             is_on,
             weights,
+            draws: Draws::new(rule.spread.map_or(0, |spread| spread.seed), Stage::Paths),
             ways,
             flows: vec![Sprayed::default(); flows],
             turns: [0; 2],
@@ -152,7 +155,7 @@ impl Paths {
         sprayed.packets += 1;
         let last = sprayed.last.replace(now);
         let drawn = |number: u64| {
-            let drawn = draw(spread.seed, Stage::Paths, [flow.key(), number]);
+            let drawn = self.draws.with(flow.key()).with(number).number();
             ((u128::from(drawn) * u128::from(self.weights)) >> 64) as u64
         };
         let place = match spread.spray {
