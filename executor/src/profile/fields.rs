@@ -90,7 +90,7 @@ const OWN: &[Field] = &[
         .why(TABLES)
         .conforming(0, 0),
     Field::new("eswitch.chain", Kind::Choice(&["front", "back"], &["front", "back"]), "", "Place of a further table: before all others, whose packets are then looked up in it first, or behind them."),
-    int("eswitch.masks", 0, 65_536, "masks", "Masks in each direction, of all tables; 0 for any number. An entry with one more cannot be created.").why(TABLES).conforming(0, 0),
+    int("eswitch.masks", 0, 65_536, "masks", "Masks in each direction, of all tables that `table-entries` opens; a chain (`tables` of a test) counts once. 0 for any number. An entry with one more cannot be created.").why(TABLES).conforming(0, 0),
     int("eswitch.entry-cache", 0, 1 << 24, "entries", "Entries of flows that are on the chip in each direction: those of the flows with the latest packets. 0 if all are.")
         .why(TABLES)
         .conforming(0, 0),

@@ -8,6 +8,15 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use dumper::Nanos;
 
+/// The sooner of two times, each of which may never come.
+#[inline]
+pub(super) fn sooner(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 /// Things to do, each at its time.
 #[derive(Debug)]
 pub(super) struct Agenda<T> {

@@ -3,6 +3,7 @@
 use dumper::Nanos;
 use dumper::wire::{Class, Opcode};
 
+use super::agenda::sooner;
 use super::network::{HostId, Network, Pause};
 use super::nic::{Input, Nic, Stat};
 use super::ovs::Ovs;
@@ -105,7 +106,7 @@ impl Host {
         let scheduled = self.next_scheduled(now);
         let Some(eswitch) = &self.nic.eswitch else { return scheduled };
         let scheduled = scheduled.map(|at| at.max(eswitch.takes_from()));
-        scheduled.into_iter().chain(eswitch.next_egress()).min()
+        sooner(scheduled, eswitch.next_egress())
     }
 
     /// Time at which the NIC may schedule a packet.

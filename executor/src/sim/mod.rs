@@ -13,6 +13,7 @@ mod ovs;
 mod packet;
 mod random;
 mod setup;
+mod step;
 mod traffic;
 mod truth;
 mod world;

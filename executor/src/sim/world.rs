@@ -7,6 +7,7 @@ use super::counters;
 use super::host::{Host, Sent};
 use super::network::{HostId, Network};
 use super::nic::{HostEvent, Input, Nic};
+use super::step::{Kind, MAX_HOSTS, MAX_TIME, Step};
 use super::traffic::TrafficGenerators;
 use crate::TestbedError;
 
@@ -30,10 +31,6 @@ pub(super) fn most_packets(config: &TestConfig) -> usize {
     packets.unwrap_or(usize::MAX).saturating_mul(MOST_FOR_ONE).clamp(MOST_OVER_PATHS, MAX_PACKETS)
 }
 
-/// Longest time of a test, 100 days: the ACK timer of selective repeat repeats one packet at a time, and may wait for ten hours each time. Times in
-/// ps fit 64 bits until then.
-const MAX_TIME: Nanos = Nanos(100 * 24 * 3_600 * 1_000_000_000);
-
 /// The hosts, the network, and the time.
 pub(super) struct World {
     hosts: Vec<Host>,
@@ -41,31 +38,27 @@ pub(super) struct World {
     generators: TrafficGenerators,
     most_packets: usize,
     now: Nanos,
+    /// The next step of each host by itself, which changes only when the host does.
+    due: Vec<Step>,
+    /// True if a host has software for a flow table.
+    has_control: bool,
     /// Kept to save allocations.
     events: Vec<HostEvent>,
 }
 
-/// Possible steps, in the order in which steps of the same time happen.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Software,
-    Entry(HostId),
-    Later,
-    Arrival(HostId),
-    Control(HostId),
-    Timeout(HostId),
-    Transmit(HostId),
-}
-
 impl World {
     /// A world in which nothing has happened.
-    pub(super) const fn new(
+    pub(super) fn new(
         hosts: Vec<Host>,
         network: Network,
         generators: TrafficGenerators,
         most_packets: usize,
     ) -> Self {
-        Self { hosts, network, generators, most_packets, now: Nanos::ZERO, events: Vec::new() }
+        assert!(hosts.len() <= MAX_HOSTS, "a test has two hosts");
+        let now = Nanos::ZERO;
+        let due = hosts.iter().zip(0..).map(|(host, at)| next_of(host, HostId::at(at), now)).collect();
+        let has_control = hosts.iter().any(|host| host.ovs.is_some());
+        Self { hosts, network, generators, most_packets, now, due, has_control, events: Vec::new() }
     }
 
     /// Runs until nothing happens any more. After every step `after` sees the hosts, the network, the host that the step
@@ -74,12 +67,12 @@ impl World {
         &mut self,
         mut after: impl FnMut(&[Host], &Network, Option<HostId>, Option<Sent>),
     ) -> Result<(), TestbedError> {
-        while let Some((at, step)) = self.next_step() {
+        while let Some((at, kind, host)) = self.next_step().parts() {
             self.now = self.now.max(at);
             if self.now > MAX_TIME {
                 return Err(TestbedError::TimedOut { seconds: MAX_TIME.0 / 1_000_000_000 });
             }
-            let (touched, sent) = self.take(step);
+            let (touched, sent) = self.take(kind, host);
             after(&self.hosts, &self.network, touched, sent);
             if self.network.packets() > self.most_packets {
                 return Err(TestbedError::TooManyPackets { packets: self.most_packets });
@@ -95,70 +88,59 @@ impl World {
 
     // Always inlined, as `take` is: there are two loops, with and without checks, and a call in each costs a tenth.
     #[inline(always)]
-    fn next_step(&self) -> Option<(Nanos, Step)> {
-        let mut next: Option<(Nanos, Step)> = None;
-        let mut consider = |at: Option<Nanos>, step: Step| {
-            if let Some(at) = at
-                && next.is_none_or(|(first, other)| at < first || at == first && step < other)
-            {
-                next = Some((at, step));
-            }
-        };
-        consider(self.generators.next_at(), Step::Software);
-        consider(self.network.next_later(), Step::Later);
-        for (at, (host, link)) in self.hosts.iter().zip(self.network.links()).enumerate() {
-            let id = HostId::at(at);
-            consider(link.next_entry(), Step::Entry(id));
-            consider(link.next_arrival(), Step::Arrival(id));
-            consider(host.next_timeout(), Step::Timeout(id));
-            consider(host.next_transmit(self.now), Step::Transmit(id));
+    fn next_step(&self) -> Step {
+        let software = Step::new(self.generators.next_at(), Kind::Software, HostId::REQUESTER);
+        let mut next = software.min(Step::new(self.network.next_later(), Kind::Later, HostId::REQUESTER));
+        for (at, (due, link)) in self.due.iter().zip(self.network.links()).enumerate() {
+            let host = HostId::at(at);
+            let entry = Step::new(link.next_entry(), Kind::Entry, host);
+            next = next.min(*due).min(entry).min(Step::new(link.next_arrival(), Kind::Arrival, host));
         }
-        if self.hosts.iter().any(|host| host.ovs.is_some()) { self.with_control(next) } else { next }
+        if self.has_control { self.with_control(next) } else { next }
     }
 
     /// The same with the software of hosts for flow tables, which looks at them without end: a test ends before.
-    #[cold]
-    fn with_control(&self, next: Option<(Nanos, Step)>) -> Option<(Nanos, Step)> {
+    fn with_control(&self, next: Step) -> Step {
         let has_work = |host: &Host| host.ovs.as_ref().is_some_and(|ovs| ovs.has_work(&self.generators));
-        if next.is_none() && !self.hosts.iter().any(has_work) {
-            return None;
+        if next == Step::NEVER && !self.hosts.iter().any(has_work) {
+            return next;
         }
         let controls = self.hosts.iter().enumerate();
-        let controls =
-            controls.filter_map(|(at, host)| Some((host.next_control()?, Step::Control(HostId::at(at)))));
-        next.into_iter().chain(controls).min()
+        controls.fold(next, |next, (at, host)| {
+            next.min(Step::new(host.next_control(), Kind::Control, HostId::at(at)))
+        })
     }
 
-    /// Takes a step; returns the host that it touched, and the packet that this host has sent.
+    /// Takes a step of a host; returns the host that it touched, and the packet that this host has sent.
     #[inline(always)]
-    fn take(&mut self, step: Step) -> (Option<HostId>, Option<Sent>) {
+    fn take(&mut self, kind: Kind, host: HostId) -> (Option<HostId>, Option<Sent>) {
         let (now, mut sent) = (self.now, None);
-        let touched = match step {
-            Step::Software => self.generators.handle_later(now).map(|(host, input)| {
+        let touched = match kind {
+            Kind::Software => self.generators.handle_later(now).map(|(host, input)| {
                 self.hosts[host.index()].handle(now, input);
                 host
             }),
-            Step::Entry(from) => {
-                self.network.enter(from);
+            Kind::Entry => {
+                self.network.enter(host);
                 None
             }
-            Step::Later => self.network.handle_later(now).map(|pause| {
+            Kind::Later => self.network.handle_later(now).map(|pause| {
                 self.hosts[pause.host.index()].pause(pause, now, &mut self.network);
                 pause.host
             }),
-            Step::Arrival(to) => self.network.take_arrival(to).map(|packet| {
-                self.hosts[to.index()].handle(now, Input::Packet(packet));
-                to
+            Kind::Arrival => self.network.take_arrival(host).map(|packet| {
+                self.hosts[host.index()].handle(now, Input::Packet(packet));
+                host
             }),
-            Step::Control(host) => {
+            Kind::Control => {
                 self.hosts[host.index()].control(now, &mut self.generators);
                 Some(host)
             }
-            Step::Timeout(host) => {
+            Kind::Timeout => {
                 self.hosts[host.index()].nic.handle_timeout(now);
                 Some(host)
             }
-            Step::Transmit(host) => {
+            Kind::Transmit => {
                 sent = self.hosts[host.index()].transmit(host, now, &mut self.network);
                 Some(host)
             }
@@ -169,6 +151,7 @@ impl World {
             if self.network.has_flow_control() {
                 self.hosts[host.index()].control_flow(host, now, &mut self.network);
             }
+            self.due[host.index()] = next_of(&self.hosts[host.index()], host, now);
         }
         (touched, sent)
     }
@@ -215,6 +198,16 @@ impl World {
             ..Observation::default()
         }
     }
+}
+
+/// The next step of a host by itself.
+#[inline(always)]
+fn next_of(host: &Host, id: HostId, now: Nanos) -> Step {
+    Step::new(host.next_timeout(), Kind::Timeout, id).min(Step::new(
+        host.next_transmit(now),
+        Kind::Transmit,
+        id,
+    ))
 }
 
 /// Data written of each message at the host that receives it.

@@ -19,7 +19,7 @@ pub(super) fn check(nic: &Nic) {
     for (qp, number) in nic.qps().iter().zip(0..) {
         let held = agenda.expiry(qp.hold).is_some();
         let lacks_credit = nic.credit().is_some_and(|credit| credit.waits(number));
-        let waits = [Half::Requester, Half::Responder].map(|half| transmitter.waits(number, half));
+        let waits = Half::ALL.map(|half| transmitter.waits(number, half));
         waiting += waits.into_iter().filter(|waits| *waits).count();
         let [requester, responder] = waits;
         assert!(

@@ -119,9 +119,11 @@ impl Injector {
         } else if verdict.sent.leaving() > 0 {
             let sent = verdict.sent;
             let originals = sent.originals();
-            let (left, rewritten) = match originals {
-                0 => (packet, false),
-                _ => changed(packet, &sent.actions, route.source.is_ipv6()),
+            let changes = originals > 0 && sent.actions.change_packet();
+            let (left, rewritten) = if changes {
+                changed(packet, &sent.actions, route.source.is_ipv6())
+            } else {
+                (packet, false)
             };
             let copies = sent.leaving() - originals;
             let leaving = Leaving {

@@ -19,6 +19,7 @@ pub use pfc::least_buffer;
 pub(super) use route::{Route, Routes};
 pub(super) use topology::{Edge, HostId};
 
+use super::agenda::sooner;
 use super::packet::Packet;
 
 /// The network of a test.
@@ -79,9 +80,8 @@ impl Network {
     /// Time of the switch's next own action.
     #[inline]
     pub(super) fn next_later(&self) -> Option<Nanos> {
-        let injector = self.injector.next_later();
-        let Some(pfc) = &self.pfc else { return injector };
-        pfc.next_at().into_iter().chain(injector).min()
+        let pfc = self.pfc.as_ref().and_then(Pfc::next_at);
+        sooner(pfc, self.injector.next_later())
     }
 
     /// Takes the next packet for a host off its link.

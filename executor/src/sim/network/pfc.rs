@@ -115,6 +115,7 @@ impl Pfc {
     }
 
     /// Time of its next action.
+    #[inline]
     pub(super) fn next_at(&self) -> Option<Nanos> {
         self.later.next_at()
     }

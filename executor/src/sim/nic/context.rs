@@ -72,6 +72,11 @@ pub(in crate::sim) enum Half {
     Responder,
 }
 
+impl Half {
+    /// Both.
+    pub(in crate::sim) const ALL: [Self; 2] = [Self::Requester, Self::Responder];
+}
+
 /// Report of a NIC to its host.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) enum HostEvent {

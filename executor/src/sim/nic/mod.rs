@@ -28,7 +28,7 @@ pub(super) use stats::{FAMILIES, Stat, Stats};
 pub(super) use transport::{Dummies, QpSetup};
 use transport::{Qp, Requester};
 
-use super::agenda::Agenda;
+use super::agenda::{Agenda, sooner};
 use super::packet::Packet;
 use super::random;
 use crate::NicProfile;
@@ -239,13 +239,9 @@ impl Nic {
     /// Time at which [`Nic::handle_timeout`] is to be called.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
-        let soonest = |one: Option<Nanos>, other: Option<Nanos>| match (one, other) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
         let gather = self.reorder.as_ref().and_then(|engine| engine.gather.as_ref()?.next_at());
         let looked_up = self.eswitch.as_ref().and_then(|eswitch| eswitch.next_ingress());
-        soonest(soonest(self.agenda.next_at(), self.receive.next_at()), soonest(gather, looked_up))
+        sooner(sooner(self.agenda.next_at(), self.receive.next_at()), sooner(gather, looked_up))
     }
 
     /// Time at which [`Nic::poll_transmit`] may have a packet.
@@ -335,11 +331,11 @@ impl Nic {
         access.is_some()
     }
 
-    /// The reorder engine has the bitmaps that a QP has now, and the data in flight is what it has sent.
+    /// The reorder engine has the bitmaps that a QP has now, or a half of it, and the data in flight is what it has sent.
     #[inline]
-    fn settle(&mut self, qp: u32) {
+    fn settle(&mut self, qp: u32, half: Option<Half>) {
         if let Some(engine) = &mut self.reorder {
-            Self::settle_in(engine, &self.qps[qp as usize], qp);
+            Self::settle_in(engine, &self.qps[qp as usize], qp, half);
         }
         if self.credit.is_some() {
             self.settle_credit(qp);
@@ -358,8 +354,8 @@ impl Nic {
         }
     }
 
-    fn settle_in(engine: &mut Engine, end: &Qp, qp: u32) {
-        for half in [Half::Requester, Half::Responder] {
+    fn settle_in(engine: &mut Engine, end: &Qp, qp: u32, only: Option<Half>) {
+        for half in Half::ALL.into_iter().filter(|half| only.is_none_or(|only| only == *half)) {
             if let Some((base, bitmap)) = end.bitmap(half) {
                 engine.settle(flow(qp, half), base, bitmap);
             }
@@ -389,7 +385,7 @@ impl Nic {
             Class::AtomicRequest | Class::Unknown => end.responder.on_unsupported(packet),
             Class::AtomicAcknowledge | Class::Datagram => {}
         }
-        self.settle(qp);
+        self.settle(qp, place.map(|place| place.half));
         let (profile, quirks, attributes) = (&self.profile, self.quirks.get(holding), &self.attributes);
         if class != Class::Cnp
             && self.notification.notifies(
@@ -436,7 +432,7 @@ impl Nic {
     fn at_requester(&mut self, qp: u32, now: Nanos, handle: fn(&mut Requester, &mut Context<'_>)) {
         let (end, mut cx) = self.at(qp, now, Activity::Expiry);
         handle(&mut end.requester, &mut cx);
-        self.settle(qp);
+        self.settle(qp, None);
         self.wake(qp, now);
     }
 

@@ -11,7 +11,7 @@ use dumper::observation::{ControlEvent, ControlRecord};
 use dumper::{LogLine, Nanos};
 use rand_chacha::ChaCha8Rng;
 
-use super::agenda::{Agenda, Timer};
+use super::agenda::{Agenda, Timer, sooner};
 use super::nic::{Eswitch, Refusal};
 use super::random::draw;
 use super::traffic::TrafficGenerators;
@@ -153,7 +153,7 @@ impl Ovs {
     /// Time of the next action.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Nanos> {
-        self.work.next_at().into_iter().chain(self.looks.next_at()).min()
+        sooner(self.work.next_at(), self.looks.next_at())
     }
 
     /// Returns true if a test has to wait for it.

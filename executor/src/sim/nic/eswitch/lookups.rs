@@ -11,8 +11,10 @@ use crate::sim::agenda::Agenda;
 /// Packets `P` that are looked up, or wait for it.
 #[derive(Debug)]
 pub(super) struct Lookups<P> {
-    /// Times from which on another packet can be looked up, one for each that is at a time.
-    free: BinaryHeap<Reverse<Nanos>>,
+    /// Ends of those that may not be over yet; the others leave room as they are.
+    busy: BinaryHeap<Reverse<Nanos>>,
+    /// Most of them at a time.
+    most: usize,
     in_order: bool,
     /// Latest end of a look-up.
     last: Nanos,
@@ -25,7 +27,8 @@ pub(super) struct Lookups<P> {
 impl<P> Lookups<P> {
     pub(super) fn new(eswitch: &Eswitch) -> Self {
         Self {
-            free: (0..eswitch.lookups.max(1)).map(|_| Reverse(Nanos::ZERO)).collect(),
+            busy: BinaryHeap::new(),
+            most: eswitch.lookups.max(1) as usize,
             in_order: eswitch.in_order,
             last: Nanos::ZERO,
             done: Agenda::new(),
@@ -36,16 +39,21 @@ impl<P> Lookups<P> {
     /// Time from which on another packet can be looked up.
     #[inline]
     pub(super) fn free_at(&self) -> Nanos {
-        self.free.peek().map_or(Nanos::ZERO, |Reverse(at)| *at)
+        match self.busy.peek() {
+            Some(Reverse(first)) if self.busy.len() >= self.most => *first,
+            _ => Nanos::ZERO,
+        }
     }
 
     /// A packet is looked up for a time, from now on or once those before it leave room, and goes on at a time at the earliest; returns
     /// the time at which it does.
     pub(super) fn begin(&mut self, packet: P, takes: Nanos, earliest: Nanos, now: Nanos) -> Nanos {
-        let Some(mut first) = self.free.peek_mut() else { return now };
-        let ends = first.0.max(now) + takes;
-        first.0 = ends;
-        drop(first);
+        while self.busy.peek().is_some_and(|Reverse(first)| *first <= now) {
+            self.busy.pop();
+        }
+        let first = if self.busy.len() < self.most { None } else { self.busy.pop() };
+        let ends = first.map_or(now, |Reverse(first)| first) + takes;
+        self.busy.push(Reverse(ends));
         let done = if self.in_order { ends.max(self.last) } else { ends };
         self.last = self.last.max(done);
         // One that waits for something else holds nobody up.
@@ -77,6 +85,9 @@ impl<P> Lookups<P> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     /// The packets, each with the time at which its look-up ends.
@@ -105,5 +116,25 @@ mod tests {
         let arrivals = [(0, 30), (1, 10), (2, 20)];
         assert_eq!(ends(3, true, &arrivals), [(30, 0), (30, 1), (30, 2)]);
         assert_eq!(ends(3, false, &arrivals), [(11, 1), (22, 2), (30, 0)]);
+    }
+
+    proptest! {
+        /// Against servers of which each packet takes the one that is free first.
+        #[test]
+        fn each_packet_takes_the_place_that_is_free_first(
+            lookups in 1_u32..6,
+            arrivals in vec((0_u64..30, 0_u64..60), 1..100),
+        ) {
+            let mut all = Lookups::new(&Eswitch { lookups, in_order: false, ..Eswitch::default() });
+            let (mut servers, mut now) = (vec![0; lookups as usize], 0);
+            for (number, (after, takes)) in arrivals.into_iter().enumerate() {
+                now += after;
+                servers.sort_unstable();
+                prop_assert_eq!(all.free_at().0.max(now), servers[0].max(now));
+                servers[0] = servers[0].max(now) + takes;
+                let done = all.begin(number, Nanos(takes), Nanos::ZERO, Nanos(now));
+                prop_assert_eq!(done.0, servers[0]);
+            }
+        }
     }
 }
