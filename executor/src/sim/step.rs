@@ -55,7 +55,7 @@ impl Step {
     /// One that never happens.
     pub(super) const NEVER: Self = Self(u64::MAX);
 
-    /// A step of a host, of which there are [`MAX_HOSTS`]; one after [`MAX_TIME`] happens right after it.
+    /// A step of a host, of which there are [`MAX_HOSTS`], or with any of them a step of none; one after [`MAX_TIME`] happens right after it.
     #[inline(always)]
     pub(super) fn new(at: Option<Nanos>, kind: Kind, host: HostId) -> Self {
         const LATEST: u64 = MAX_TIME.0 + 1;

@@ -42,7 +42,7 @@ fn check(vector: &Vector) {
         assert_eq!(usize::from(sent.leaving()), expected.out.len(), "{which}");
         let to = if expected.from == Role::Requester { 20 } else { 10 };
         assert_eq!(verdict.egress, to, "{which}");
-        let changes = sent.actions.ecn || sent.actions.corrupt || sent.actions.set_field.is_some();
+        let changes = sent.actions.change_packet();
         let changed = if changes { sent.originals() } else { 0 };
         let expected_changed = expected.out.iter().filter(|leaves| leaves.changed).count();
         assert_eq!(usize::from(changed), expected_changed, "{which}");

@@ -48,11 +48,12 @@ impl<P> Lookups<P> {
     /// A packet is looked up for a time, from now on or once those before it leave room, and goes on at a time at the earliest; returns
     /// the time at which it does.
     pub(super) fn begin(&mut self, packet: P, takes: Nanos, earliest: Nanos, now: Nanos) -> Nanos {
-        while self.busy.peek().is_some_and(|Reverse(first)| *first <= now) {
+        let ends = self.free_at().max(now) + takes;
+        // Those that are over leave, and the one that this one waits for.
+        let is_over = |first: &Reverse<Nanos>| first.0 <= now;
+        while self.busy.len() >= self.most || self.busy.peek().is_some_and(is_over) {
             self.busy.pop();
         }
-        let first = if self.busy.len() < self.most { None } else { self.busy.pop() };
-        let ends = first.map_or(now, |Reverse(first)| first) + takes;
         self.busy.push(Reverse(ends));
         let done = if self.in_order { ends.max(self.last) } else { ends };
         self.last = self.last.max(done);
