@@ -298,6 +298,14 @@ impl Capabilities {
         for setting in RoceSetting::ALL.into_iter().filter(|setting| !self.settings.contains(setting)) {
             let field = format!("{role}.{}", setting.path());
             match (setting.value(&host.roce), setting.value(&self.fixed)) {
+                (Some(asked), Some(has)) if asked != has && setting == RoceSetting::LossRecovery => {
+                    let message = format!("the NIC does not recover losses by {}", setting.written(asked));
+                    let help = format!(
+                        "set it to {} at both hosts, or choose another NIC: of a profile, reorder.engine decides",
+                        setting.written(has)
+                    );
+                    check.fail(field, message, help, &[]);
+                }
                 (Some(asked), Some(has)) if asked != has => {
                     beyond(check, field, setting.written(asked), setting.written(has));
                 }

@@ -78,12 +78,12 @@ impl Testbed for Ailing {
 }
 
 /// A campaign on such a testbed: how it ended, how far it came, and what it said.
-fn ailing(good: u64) -> (End, Status, Vec<String>) {
+fn ailing(good: u64, executions: u64) -> (End, Status, Vec<String>) {
     let folder = folder(&[]);
     let request = Request {
         target: Some("general".into()),
         seed: Some(1),
-        limits: Limits { executions: Some(320), ..Limits::default() },
+        limits: Limits { executions: Some(executions), ..Limits::default() },
         ..Request::default()
     };
     let campaign = Campaign::begin(&folder.path().join("c"), &request).unwrap();
@@ -100,16 +100,25 @@ fn ailing(good: u64) -> (End, Status, Vec<String>) {
 
 #[test]
 fn without_a_valid_test_there_is_nothing_to_mutate() {
-    let (end, status, notes) = ailing(0);
+    let (end, status, notes) = ailing(0, 320);
     assert!(matches!(&end, End::NothingValid { reason } if reason.contains("the testbed")), "{end:?}");
     assert!(!end.is_done() && end.to_string().contains("none of the first tests was valid"), "{end}");
     assert_eq!((status.progress.executions, status.progress.invalid, status.corpus_size), (32, 32, 0));
     assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("the last one: ") && notes[0].contains("the testbed"), "{notes:?}");
+}
+
+/// Fewer tests than the first ones of a campaign, none of which is valid, are no campaign without findings.
+#[test]
+fn a_short_campaign_without_a_valid_test_is_none_without_findings() {
+    let (end, status, _) = ailing(0, 20);
+    assert!(matches!(&end, End::NothingValid { reason } if reason.contains("the testbed")), "{end:?}");
+    assert_eq!((status.progress.executions, status.progress.invalid), (20, 20));
 }
 
 #[test]
 fn invalid_tests_are_counted_and_never_kept() {
-    let (end, status, notes) = ailing(3);
+    let (end, status, notes) = ailing(3, 320);
     assert_eq!(end, End::Executions);
     let valid = 320 - status.progress.invalid;
     assert!((70..150).contains(&valid), "{status:?}");

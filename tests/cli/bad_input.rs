@@ -136,3 +136,21 @@ fn a_reader_that_goes_away_is_no_failure() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!((child.wait().unwrap().code(), &stderr[..]), (Some(0), ""));
 }
+
+/// A NIC goes back to N or repeats selectively, as its reorder engine asks: the error says what it does, and that it is the NIC.
+#[test]
+fn a_recovery_that_the_nic_does_not_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.toml");
+    fs::write(&path, "[requester]\nnic = \"left\"\n[responder]\nnic = \"left\"\n").unwrap();
+    let ran = lumina_fuzz(["run", path.to_str().unwrap()]);
+    assert_ne!(ran.code, 0);
+    for part in [
+        "requester.roce-parameters.loss-recovery",
+        "NIC does not recover",
+        "\"selective-repeat\"",
+        "reorder.engine",
+    ] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+}

@@ -8,6 +8,9 @@ use crate::config::{Control, Offload, Operation, Role, TestConfig, fields};
 /// Time after the pauses of the traffic that an operation may be at: a message takes less, but where packets are lost.
 const AFTER_TRAFFIC_MS: u64 = 1_000;
 
+/// Most flows that the operations on a host add and remove in all: each is an operation of the NIC, which the observation keeps.
+const MOST_OPERATED: u64 = 1_000_000;
+
 pub(super) fn check(config: &TestConfig, check: &mut Check) {
     if config.control.len() > fields::MAX_CONTROLS {
         let message = format!("there are {} operations", config.control.len());
@@ -67,6 +70,8 @@ struct Table {
     flows: u32,
     /// Masks of the direction that has more.
     masks: u32,
+    /// Flows that operations have added and removed.
+    operated: u64,
     unbound: BTreeSet<u32>,
 }
 
@@ -77,12 +82,24 @@ impl Table {
             functions: offload.virtual_functions,
             flows: offload.flows,
             masks: offload.egress_masks.max(offload.ingress_masks),
+            operated: 0,
             unbound: BTreeSet::new(),
         }
     }
 
     fn operate(&mut self, operation: Operation, path: &str, check: &mut Check) {
         let count = format!("{path}.count");
+        if let Operation::AddFlows(number) | Operation::AddMasks(number) | Operation::RemoveFlows(number) =
+            operation
+        {
+            let before = self.operated;
+            self.operated = before.saturating_add(number.into());
+            if before <= MOST_OPERATED && self.operated > MOST_OPERATED {
+                let message =
+                    format!("brings the flows that are added and removed at this host to {}", self.operated);
+                check.fail(&count, message, format!("allowed: up to {MOST_OPERATED} in all"), &[]);
+            }
+        }
         match operation {
             Operation::AddFlows(number) | Operation::AddMasks(number) => {
                 self.flows = self.flows.saturating_add(number);

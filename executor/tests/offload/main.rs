@@ -242,3 +242,30 @@ fn a_further_table_makes_all_older_flows_slower() {
         vec![Control { at_ms: 10, host: Role::Requester, operation: Operation::RemoveFlows(40) }];
     assert_eq!(time(&recovers, 30), time(&with(60), 30));
 }
+
+/// An entry that is created after its deletion was asked for: nobody reads its counter any more, as an empty table has its counters read without a pause.
+#[test]
+fn a_table_that_becomes_empty_is_not_looked_at() {
+    let mut config = slow(2);
+    config.traffic.load = Load::Same { verb: Verb::Send, connections: 2 };
+    (config.traffic.num_msgs_per_qp, config.traffic.gap_ns) = (5, 1_000);
+    let offload = config.requester.offload.as_mut().unwrap();
+    (offload.max_idle_ms, offload.virtual_functions) = (5, 256);
+    config.responder.offload = Some(Offload { flows: 2, ..Offload::default() });
+    config.control = Role::ALL
+        .into_iter()
+        .map(|host| Control { at_ms: 5, host, operation: Operation::UnbindVf(1) })
+        .collect();
+    config.control[1].at_ms = 0;
+    let nic = Eswitch {
+        insert_ns: 1_000_000_000,
+        unbind_race: true,
+        link_down_ms: 1,
+        counter_refresh_per_s: 720,
+        operations_per_s: 1_000,
+        ..Eswitch::default()
+    };
+    let nic = NicProfile { eswitch: nic, ..NicProfile::default() };
+    let observation = sim::run(&config, [nic.clone(), nic]).unwrap();
+    assert!(observation.requester_control.iter().any(|record| record.event == EntryDeleted));
+}

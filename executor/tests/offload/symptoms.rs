@@ -138,6 +138,32 @@ fn a_connection_that_is_slower_than_others() {
     twins(&test(40), &test(80), nic, "slow-flow/eswitch/flow-slower-than-others");
 }
 
+/// Of one table its host is named. Packets pass both where both hosts have one, and their times do not say which of them took it.
+#[test]
+fn a_slow_flow_is_of_the_one_host_with_a_table() {
+    let nic = Eswitch { egress_query_ns: 81, ingress_query_ns: 81, ..Eswitch::default() };
+    let mut config = slow(128);
+    config.traffic.gap_ns = 1_000_000;
+    let offload = config.requester.offload.as_mut().unwrap();
+    (offload.egress_masks, offload.ingress_masks) = (100, 100);
+    offload.place = Placement::Masks(vec![1, 2, 3, 80]);
+    let named = |config: &TestConfig| {
+        let nic = NicProfile { eswitch: nic, ..NicProfile::default() };
+        let observation = sim::run_checked(config, [nic.clone(), nic.clone()]).unwrap();
+        let assessment = support::assess(config, &[nic.clone(), nic], &observation);
+        let mut findings = assessment.findings();
+        let address = findings.next().unwrap().who.address;
+        assert!(findings.next().is_none());
+        let ends = &observation.connections[0];
+        [ends.requester.ip, ends.responder.ip].map(|host| address == Some(host))
+    };
+    assert_eq!(named(&config), [true, false]);
+    config.responder.offload = config.requester.offload.replace(Offload { flows: 4, ..Offload::default() });
+    assert_eq!(named(&config), [false, false]);
+    config.requester.offload = None;
+    assert_eq!(named(&config), [false, true]);
+}
+
 /// ScalaCN figure 6, and what is left of it when the flows are gone.
 #[test]
 fn messages_that_fall_off_with_some_more_flows_and_stay_there() {

@@ -114,11 +114,12 @@ pub(super) struct OnePath {
 }
 
 impl OnePath {
-    /// None where the run over one path was not made.
+    /// None where the run over one path was not made, or completed nothing.
     pub(super) fn of(judged: &Judged) -> Option<Self> {
         let reference = judged.references.one_path.as_ref()?;
         let goodput_bps = scoring::goodput_bps(judged.observation.completions());
-        Some(Self { goodput_bps, slowest_path_bps: reference.goodput_bps })
+        let slowest_path_bps = reference.goodput_bps;
+        (slowest_path_bps > 0.0).then_some(Self { goodput_bps, slowest_path_bps })
     }
 }
 

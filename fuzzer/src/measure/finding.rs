@@ -1,7 +1,7 @@
 //! The numbers behind a finding: tests of our own on its NICs and parameters bring them to light.
 
 use corpus::config::fields;
-use corpus::{FindingRecord, Role, TestConfig, TrafficClass, Verb};
+use corpus::{Action, FindingRecord, Role, TestConfig, TrafficClass, Verb};
 use dumper::timers::ack_timeout;
 use executor::Testbed;
 use scoring::{Anomaly, Kind, Rule};
@@ -99,22 +99,33 @@ fn reorder(
     finding: &FindingRecord,
     probe: &mut Probe<'_>,
 ) -> Result<Vec<Measured>, JudgeError> {
-    let limits = match finding.over_paths() {
+    let sprayed = finding.over_paths();
+    // What a NIC takes depends on the test: one over paths may come through a longer delay than a single packet of the reproducer.
+    let is_other = sprayed.is_some_and(|sprayed| *sprayed != finding.reproducer);
+    let (own, other) =
+        if is_other { (", in the reproducer", ", in the test of paths.toml") } else { Default::default() };
+    let limits = match sprayed {
         Some(sprayed) => reordering::limits(sprayed, probe)?,
         None => Limits::default(),
     };
-    let count = |what: &str, value: u64, unit| Measured::new(what, Value::count(value), unit);
-    let collapses = reordering::extent_of(anomaly);
-    let us = |ns: u64| ns as f64 / 1e3;
-    let delay = limits.delay_ns.map(|ns| {
-        Measured::new("largest delay of the slowest path that it takes", Value::Number(us(ns)), "µs")
+    let count =
+        |what: &str, of, value: u64| Measured::new(format!("{what}{of}"), Value::count(value), "packets");
+    let micros =
+        |what: &str, of, ns: u64| Measured::new(format!("{what}{of}"), Value::Number(ns as f64 / 1e3), "µs");
+    let delays = finding.reproducer.events.iter().filter_map(|event| match event.action {
+        Action::Delay { ns } => Some(ns),
+        _ => None,
     });
     Ok([
-        collapses.map(|extent| count("extent of reordering at which it collapses", extent, "packets")),
-        limits.extent.map(|extent| count("largest extent of reordering that it takes", extent, "packets")),
-        delay,
+        reordering::extent_of(anomaly)
+            .map(|extent| count("extent of reordering at which it collapses", own, extent)),
+        delays.max().map(|ns| micros("longest delay of a packet at which it collapses", own, ns)),
+        limits.extent.map(|extent| count("largest extent of reordering that it takes", other, extent)),
+        limits.delay_ns.map(|ns| micros("largest delay of the slowest path that it takes", other, ns)),
         limits.connections.map(|number| {
-            count("fewest connections that collapse with the finding's delay", number.into(), "")
+            let what =
+                format!("fewest connections that were seen to collapse with the finding's delay{other}");
+            Measured::new(what, Value::count(number.into()), "")
         }),
     ]
     .into_iter()

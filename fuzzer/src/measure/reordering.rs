@@ -1,6 +1,6 @@
 //! Reordering that a NIC takes before its goodput collapses, by bisection of the paths' delays and of the connections.
 
-use corpus::{Load, TestConfig};
+use corpus::{Load, TestConfig, Verb};
 use scoring::{Anomaly, Kind, Reordering};
 
 use super::probe::{Probe, Run};
@@ -10,6 +10,10 @@ use crate::judge::JudgeError;
 /// Part of a delay to which the largest one that a NIC takes is known.
 const PRECISION: u64 = 50;
 
+/// So many connections and fewer are each tried: whether packets overtake each other depends on how connections and paths take turns, and
+/// four may take what three and five do not.
+const EACH: u32 = 8;
+
 /// Reordering that the NIC of a finding takes; what was not found is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Limits {
@@ -17,7 +21,7 @@ pub(super) struct Limits {
     pub(super) delay_ns: Option<u64>,
     /// Largest extent of reordering in a test that it takes, in packets.
     pub(super) extent: Option<u64>,
-    /// Fewest connections that collapse with the delay of the finding.
+    /// Fewest connections that were seen to collapse with the delay of the finding.
     pub(super) connections: Option<u32>,
 }
 
@@ -42,10 +46,17 @@ pub(super) fn limits(sprayed: &TestConfig, probe: &mut Probe<'_>) -> Result<Limi
     }
     limits.delay_ns = Some(takes);
     let most = sprayed.traffic.load.connections();
-    limits.connections = Some(fewest(most, &mut |connections| {
+    let mut collapses = |connections| {
         let run = probe.run(of_connections(sprayed, connections))?;
         Ok::<_, JudgeError>(is_collapse(run.as_ref()))
-    })?);
+    };
+    for connections in 1..=EACH.min(most) {
+        if connections == most || collapses(connections)? {
+            limits.connections = Some(connections);
+            return Ok(limits);
+        }
+    }
+    limits.connections = Some(fewest(most, &mut collapses)?);
     Ok(limits)
 }
 
@@ -74,11 +85,40 @@ fn with_slowest(config: &TestConfig, delay_ns: u64, before: u64) -> TestConfig {
     test
 }
 
-/// The same test with fewer connections, which all use the verb of the first.
+/// The same test with its first connections.
 fn of_connections(config: &TestConfig, connections: u32) -> TestConfig {
     let mut test = config.clone();
     if connections < config.traffic.load.connections() {
-        test.traffic.load = Load::Same { verb: config.traffic.load.verb(1, 0), connections };
+        test.traffic.load = match config.traffic.load {
+            Load::Same { verb, .. } => Load::Same { verb, connections },
+            Load::Alternating { .. } => Load::Alternating { connections },
+            Load::Split { send, .. } if send < connections => Load::Split { send, read: connections - send },
+            Load::Split { .. } => Load::Same { verb: Verb::Send, connections },
+        };
     }
     test
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_connections_are_the_first_ones_with_their_verbs() {
+        for load in [
+            Load::Same { verb: Verb::Read, connections: 9 },
+            Load::Alternating { connections: 9 },
+            Load::Split { send: 4, read: 5 },
+        ] {
+            let mut config = TestConfig::default();
+            config.traffic.load = load;
+            for connections in 1..=9 {
+                let fewer = of_connections(&config, connections).traffic.load;
+                assert_eq!(fewer.connections(), connections);
+                for (qpn, message) in (1..=connections).flat_map(|qpn| [(qpn, 0), (qpn, 1)]) {
+                    assert_eq!(fewer.verb(qpn, message), load.verb(qpn, message), "{load:?}, {connections}");
+                }
+            }
+        }
+    }
 }

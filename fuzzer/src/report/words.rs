@@ -374,9 +374,10 @@ fn unusual(config: &TestConfig) -> Vec<String> {
     for section in brief::sections(config).iter().filter(|section| section.header != "[[event]]") {
         let host =
             section.header.trim_matches(['[', ']']).split('.').next().filter(|name| *name != "traffic");
+        let is_network = section.header.trim_start_matches('[').starts_with("network");
         for line in &section.lines {
-            // Of losses the sentence says all but the seed.
-            if section.header.starts_with("[network") && !line.starts_with("seed =") {
+            // Of losses and paths the sentences say all but the seed.
+            if is_network && !line.starts_with("seed =") {
                 continue;
             }
             if !SAID.iter().any(|key| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(" ="))) {

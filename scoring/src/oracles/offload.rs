@@ -94,11 +94,25 @@ impl<'a> Offloaded<'a> {
         median(self.times_since(None)).is_some_and(|usual| usual.0 < self.config.traffic.gap_ns)
     }
 
+    /// The switch of the one host that has a table; of two tables on the way of a packet its time does not say which took it.
     fn who(&self, connection: Option<usize>) -> Who {
+        let has = |role| self.config.host(role).offload.is_some();
+        self.switch_of(corpus::Role::ALL.map(has), connection)
+    }
+
+    /// The switch of the one host whose NIC took time for operations, likewise.
+    fn who_operates(&self) -> Who {
+        let sides = [&self.observation.requester_control, &self.observation.responder_control];
+        let takes = |records: &Vec<ControlRecord>| records.iter().any(|record| record.took_ns > Nanos::ZERO);
+        self.switch_of(sides.map(takes), None)
+    }
+
+    fn switch_of(&self, is_it: [bool; 2], connection: Option<usize>) -> Who {
         let ends = self.observation.connections.first();
-        let address = ends.map(|ends| match self.config.requester.offload {
-            Some(_) => ends.requester.ip,
-            None => ends.responder.ip,
+        let address = ends.and_then(|ends| match is_it {
+            [true, false] => Some(ends.requester.ip),
+            [false, true] => Some(ends.responder.ip),
+            _ => None,
         });
         Who { role: Role::Eswitch, address, connection }
     }
@@ -220,7 +234,7 @@ impl<'a> Offloaded<'a> {
         let evidence = Evidence::default().with_time("took", here).with_time("small", there);
         Some(Anomaly {
             rule: Rule::OperationSlowerWithEntries,
-            who: self.who(None),
+            who: self.who_operates(),
             state: operation.into(),
             what,
             evidence,

@@ -361,13 +361,13 @@ impl Ovs {
                 let masks = self.flows.get(flow).map(|flow| flow.masks).unwrap_or_default();
                 match eswitch.insert(flow, masks) {
                     Ok(()) => {
-                        // It may be asked already to delete it.
+                        // It may be asked already to delete it; then nobody looks at it any more.
                         if self.flows.get(flow).is_some_and(|flow| flow.state == State::Asked) {
                             self.flows.set(flow, State::Offloaded);
-                        }
-                        if flow < self.connections {
-                            let next = now + self.interval(eswitch);
-                            self.watch(flow, next, now);
+                            if flow < self.connections {
+                                let next = now + self.interval(eswitch);
+                                self.watch(flow, next, now);
+                            }
                         }
                         (ControlEvent::EntryCreated, flow)
                     }

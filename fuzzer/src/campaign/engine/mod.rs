@@ -331,18 +331,20 @@ impl<'a> Engine<'a> {
         let new = new.iter().filter_map(|signature| self.decider.findings.get(signature));
         new.for_each(|finding| (self.setup.watch)(Event::Found(finding)));
         (self.setup.watch)(Event::Status(&self.status()));
-        self.alarm();
+        self.alarm(last_invalid.as_deref());
         self.work_on_findings()?;
         if !is_whole {
             return Ok(None);
         }
+        let Progress { executions, invalid, .. } = self.decider.progress;
+        let is_all_invalid = limit.is_some_and(|limit| executions >= limit) && invalid == executions;
         if self.decider.pool.len() == 0
-            && !self.planner.schedule.is_initial(self.decider.progress.executions + 1)
+            && (is_all_invalid || !self.planner.schedule.is_initial(executions + 1))
         {
             let reason = last_invalid.unwrap_or_else(|| "the corpus is empty".into());
             return Ok(Some(End::NothingValid { reason }));
         }
-        let was_initial = self.planner.schedule.is_initial(self.decider.progress.executions);
+        let was_initial = self.planner.schedule.is_initial(executions);
         Ok((is_one_test && !was_initial).then_some(End::NothingToMutate))
     }
 
@@ -391,8 +393,8 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Says once that more tests are invalid than a healthy testbed has.
-    fn alarm(&mut self) {
+    /// Says once that more tests are invalid than a healthy testbed has, and why the last one is.
+    fn alarm(&mut self, reason: Option<&str>) {
         let Progress { executions, invalid, .. } = self.decider.progress;
         if !self.is_alarmed
             && executions >= self.planner.schedule.initial
@@ -400,7 +402,9 @@ impl<'a> Engine<'a> {
         {
             self.is_alarmed = true;
             (self.setup.watch)(Event::Note(&format!(
-                "{invalid} of {executions} tests were invalid, more than {INVALID_ALARM_PERCENT} %: something is wrong with the testbed"
+                "{invalid} of {executions} tests were invalid, more than {INVALID_ALARM_PERCENT} %: something is wrong with the testbed, or \
+                 with what the NICs are asked for; the last one: {}",
+                reason.unwrap_or("no reason is known")
             )));
         }
     }

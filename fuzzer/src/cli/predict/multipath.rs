@@ -20,8 +20,8 @@ Examples:
   lumina-fuzz predict multipath --delay 20us --connections 64 --nic my-engine.toml --format json
 
 How to read it: \"overtaken by\" is how many packets of its own connection pass a packet of the long path; an engine has to note as many. \
-Throughput is that of two paths over that of one. Measure the same with `lumina-fuzz run` and two [[network.path]]s, spray = \"packet\", \
-pfc = true (docs/multipath.md).";
+Throughput is what the engine keeps up with at a steady rate, as a share of the link; receive.packet-ns is not in it. `lumina-fuzz run` with two \
+[[network.path]]s, spray = \"packet\", pfc = true measures less, as flow control stops and goes: 27 % where the formula has 39 % (docs/multipath.md).";
 
 pub(super) const ABOUT: &str = "\
 Throughput of NICs that get packets over two paths of different length, by the way in which they note packets that overtake others: by \

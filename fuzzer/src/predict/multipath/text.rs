@@ -33,7 +33,8 @@ pub fn text(forecast: &Forecast) -> String {
     }
     let _ = writeln!(
         text,
-        "\ngo-back-N       sees every packet in order up to {} % of the link, and collapses beyond\n",
+        "\ngo-back-N       sees every packet in order up to {} % of the link, and collapses beyond; before all connections take turns, \
+         as at the start of a test, it may collapse below\n",
         digits(go_back_n_load * 100.0)
     );
     for OfEngine { engine, assumes, short, .. } in engines {
