@@ -249,6 +249,7 @@ fn a_table_that_becomes_empty_is_not_looked_at() {
     let mut config = slow(2);
     config.traffic.load = Load::Same { verb: Verb::Send, connections: 2 };
     (config.traffic.num_msgs_per_qp, config.traffic.gap_ns) = (5, 1_000);
+    config.traffic.min_retransmit_timeout = 18;
     let offload = config.requester.offload.as_mut().unwrap();
     (offload.max_idle_ms, offload.virtual_functions) = (5, 256);
     config.responder.offload = Some(Offload { flows: 2, ..Offload::default() });
