@@ -1,11 +1,12 @@
 //! Reordering that a NIC takes before its goodput collapses, by bisection of the paths' delays and of the connections.
 
-use corpus::{Load, TestConfig, Verb};
+use corpus::TestConfig;
 use scoring::{Anomaly, Kind, Reordering};
 
 use super::probe::{Probe, Run};
 use super::threshold::fewest;
 use crate::judge::JudgeError;
+use crate::minimize::renumber;
 
 /// Part of a delay to which the largest one that a NIC takes is known.
 const PRECISION: u64 = 50;
@@ -56,7 +57,9 @@ pub(super) fn limits(sprayed: &TestConfig, probe: &mut Probe<'_>) -> Result<Limi
             return Ok(limits);
         }
     }
-    limits.connections = Some(fewest(most, &mut collapses)?);
+    // So few are known to be none.
+    let mut many_collapse = |connections| Ok::<_, JudgeError>(connections > EACH && collapses(connections)?);
+    limits.connections = Some(fewest(most, &mut many_collapse)?);
     Ok(limits)
 }
 
@@ -88,19 +91,14 @@ fn with_slowest(config: &TestConfig, delay_ns: u64, before: u64) -> TestConfig {
 /// The same test with its first connections.
 fn of_connections(config: &TestConfig, connections: u32) -> TestConfig {
     let mut test = config.clone();
-    if connections < config.traffic.load.connections() {
-        test.traffic.load = match config.traffic.load {
-            Load::Same { verb, .. } => Load::Same { verb, connections },
-            Load::Alternating { .. } => Load::Alternating { connections },
-            Load::Split { send, .. } if send < connections => Load::Split { send, read: connections - send },
-            Load::Split { .. } => Load::Same { verb: Verb::Send, connections },
-        };
-    }
+    renumber(&mut test, &(1..=connections).collect::<Vec<_>>());
     test
 }
 
 #[cfg(test)]
 mod tests {
+    use corpus::{Load, Verb};
+
     use super::*;
 
     #[test]

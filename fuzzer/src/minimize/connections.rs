@@ -162,7 +162,7 @@ fn take_out(set: &mut ConnectionSet, gone: &[u32], connections: u32) {
 
 /// Makes a test of some of its connections, given by their old numbers in their new order, senders of a split load
 /// first.
-pub(super) fn renumber(config: &mut TestConfig, old: &[u32]) {
+pub(crate) fn renumber(config: &mut TestConfig, old: &[u32]) {
     let before = config.traffic.load.connections();
     for set in sets(config) {
         let inside = membership(set, before);

@@ -27,6 +27,7 @@ mod trade;
 
 use corpus::TestConfig;
 
+pub(crate) use connections::renumber;
 pub use derandomise::derandomise;
 pub use restarts::minimize_with_restarts;
 use search::Search;
