@@ -79,6 +79,25 @@ fn a_slow_receiver_loses_nothing_and_is_never_idle() {
     }
 }
 
+/// After a pause nothing comes for the delay of the path: what waits at the switch's port lasts.
+#[test]
+fn a_slow_receiver_is_not_idle_behind_a_long_path() {
+    for verb in [Verb::Write, Verb::Send] {
+        for delay_ns in [5_000, 10_000, 20_000] {
+            let mut config = much(verb);
+            config.network.paths = vec![corpus::Path { delay_ns, ..corpus::Path::default() }];
+            let observation = sim::run(&config, [nic(100, 120), nic(100, 120)]).unwrap();
+            let place = format!("{verb:?} over {delay_ns} ns");
+            assert!(
+                counted(observation.requester.as_ref(), "rx_prio0_pause") > 1,
+                "{place}: no second pause of the sender"
+            );
+            let part = packet_ns(&observation) / 120.0;
+            assert!((0.99..1.01).contains(&part), "{place}: {part} of the time that the receiver needs");
+        }
+    }
+}
+
 /// Packets leave and arrive as they do without flow control.
 #[test]
 fn a_receiver_that_is_fast_enough_sees_no_difference() {

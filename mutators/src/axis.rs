@@ -270,7 +270,7 @@ axes! {
             paths::set_number(&mut test.network, number);
         }), "Paths between the hosts (`[[network.path]]` of a test); 0 stands for one without delay.";
     PathDelay "network.path-delay-ns" number!(PATH_DELAY_NS), fields::PATH_DELAY_NS.default,
-        Of::Test(|test| paths::delay(&test.network), |test, ns| paths::set_delay(&mut test.network, ns)),
+        Of::Test(|test| test.network.longest_delay_ns(), |test, ns| paths::set_delay(&mut test.network, ns)),
         "Delay of the last path; of several, the first one has none, and the others go up in even steps.";
     PathRate "network.path-rate-gbps" number!(RATE_GBPS), fields::RATE_GBPS.default,
         Of::Test(|test| paths::rate(&test.network), |test, gbps| paths::set_rate(&mut test.network, gbps)),

@@ -2,11 +2,6 @@
 
 use corpus::{Network, Path, Spray};
 
-/// Largest delay of a path.
-pub(crate) fn delay(network: &Network) -> u64 {
-    network.paths.iter().map(|path| path.delay_ns).max().unwrap_or(0)
-}
-
 /// Gives the paths delays in even steps: the last one has this, the first of several none.
 pub(crate) fn set_delay(network: &mut Network, delay_ns: u64) {
     let steps = (network.paths.len() as u64).saturating_sub(1);
@@ -27,7 +22,7 @@ pub(crate) fn set_rate(network: &mut Network, gbps: u64) {
 
 /// Has so many paths, with the delay and rate of those before.
 pub(crate) fn set_number(network: &mut Network, paths: u64) {
-    let (delay, rate) = (delay(network), rate(network));
+    let (delay, rate) = (network.longest_delay_ns(), rate(network));
     network.paths = vec![Path::default(); paths as usize];
     set_delay(network, delay);
     set_rate(network, rate);

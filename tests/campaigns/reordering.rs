@@ -79,7 +79,7 @@ fn collapses(folder: &Path, test: &TestConfig) -> bool {
 
 /// Largest delay of the slowest path with which a test does not collapse, to a hundredth, in µs.
 fn by_bisection(folder: &Path, test: &TestConfig) -> f64 {
-    let slowest = test.network.paths.iter().map(|path| path.delay_ns).max().unwrap();
+    let slowest = test.network.longest_delay_ns();
     let with = |delay: f64| {
         let mut scaled = test.clone();
         for path in &mut scaled.network.paths {

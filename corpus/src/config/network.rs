@@ -122,11 +122,17 @@ impl Network {
     /// The same over one path that is as slow as the slowest: the longest delay, the lowest rate.
     #[must_use]
     pub fn over_slowest_path(&self) -> Self {
-        let delay_ns = self.paths.iter().map(|path| path.delay_ns).max().unwrap_or_default();
+        let delay_ns = self.longest_delay_ns();
         let limited = self.paths.iter().filter(|path| path.rate_gbps > 0);
         let narrowest = limited.min_by_key(|path| path.rate_gbps).copied().unwrap_or_default();
         let path = Path { delay_ns, weight: Path::default().weight, ..narrowest };
         Self { paths: vec![path], ..self.without_paths() }
+    }
+
+    /// Longest delay of a path, in ns; 0 without paths.
+    #[must_use]
+    pub fn longest_delay_ns(&self) -> u64 {
+        self.paths.iter().map(|path| path.delay_ns).max().unwrap_or_default()
     }
 
     /// Returns true if a choice of paths is drawn.

@@ -29,7 +29,7 @@ pub(super) struct Limits {
 /// Limits of the NIC that collapses in a test over several paths: its delays are made shorter, in the same ratio, and its
 /// connections fewer. Where runs of a test differ, or it has one path, nothing is looked for.
 pub(super) fn limits(sprayed: &TestConfig, probe: &mut Probe<'_>) -> Result<Limits, JudgeError> {
-    let slowest = sprayed.network.paths.iter().map(|path| path.delay_ns).max().unwrap_or_default();
+    let slowest = sprayed.network.longest_delay_ns();
     let mut limits = Limits::default();
     if !probe.policy().replays_exactly() || sprayed.network.paths.len() < 2 || slowest == 0 {
         return Ok(limits);

@@ -22,6 +22,15 @@ const HEADERS: u64 = 14 + 40 + 8 + 12 + 16 + 4 + 4;
 /// packet is there.
 const PORT_QUEUE: u64 = 64 << 10;
 
+/// Bounds of flow control in a test.
+pub(in crate::sim) struct Limits<'a> {
+    /// Receive buffers of the hosts' NICs, in bytes.
+    pub(in crate::sim) buffers: &'a [u64],
+    /// Longest delay of a path, in ns: for so long nothing may reach a port after a pause of the senders, and what its queue holds
+    /// when the pause ends has to last.
+    pub(in crate::sim) delay_ns: u64,
+}
+
 /// A host is to send nothing, or may send again.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Pause {
@@ -87,8 +96,12 @@ impl Gauge {
 /// Bytes that a link carries from the time that a pause frame leaves until the last packet before the pause is in the receive
 /// buffer.
 fn round_trip(edge: &Edge) -> u64 {
-    let ns = 2 * edge.propagation_ns + edge.receive_latency.max;
-    ns.saturating_mul(edge.rate_gbps.into()) / 8 + PAUSE_BYTES
+    carried(edge, 2 * edge.propagation_ns + edge.receive_latency.max) + PAUSE_BYTES
+}
+
+/// Bytes that a link carries in a time.
+fn carried(edge: &Edge, ns: u64) -> u64 {
+    ns.saturating_mul(edge.rate_gbps.into()) / 8
 }
 
 /// Smallest receive buffer of a NIC, in bytes, with which a pause of flow control comes in time: a quarter of it, beyond the three
@@ -101,13 +114,14 @@ pub fn least_buffer(profile: &NicProfile, mtu: Mtu) -> u64 {
 }
 
 impl Pfc {
-    /// Flow control of links that carry nothing, to hosts with these receive buffers.
-    pub(super) fn new(links: &[Link], buffers: &[u64]) -> Self {
-        let longest = links.iter().map(|link| round_trip(link.edge())).max().unwrap_or_default();
-        let xon = PORT_QUEUE + longest;
-        let hosts = buffers.iter().map(|buffer| FlowControl {
+    /// Flow control of links that carry nothing.
+    pub(super) fn new(links: &[Link], limits: &Limits) -> Self {
+        let on_the_way =
+            |link: &Link| round_trip(link.edge()).saturating_add(carried(link.edge(), limits.delay_ns));
+        let xon = links.iter().map(on_the_way).max().unwrap_or_default().saturating_add(PORT_QUEUE);
+        let hosts = limits.buffers.iter().map(|buffer| FlowControl {
             buffer: Gauge::new(buffer / 4 * 3, buffer / 2),
-            queue: Gauge::new(2 * xon, xon),
+            queue: Gauge::new(xon.saturating_mul(2), xon),
             is_paused: false,
             departs: false,
         });

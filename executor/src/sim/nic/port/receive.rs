@@ -109,6 +109,7 @@ impl ReceiveBuffer {
     }
 
     /// The next waiting packet, if it can be taken, and true if it was gathered: the fast path goes before (LEFT §3.4 does not say).
+    /// A gathered packet has had its turn before it was gathered, and keeps the transport busy for the access to its bitmap alone.
     pub(in crate::sim::nic) fn take(&mut self, now: Nanos) -> Option<(Packet, bool)> {
         if self.next_at()? > now {
             return None;
@@ -119,7 +120,7 @@ impl ReceiveBuffer {
         let frame_len = u64::from(packet.frame_len);
         self.bytes -= frame_len;
         self.elsewhere -= if is_drained { frame_len } else { 0 };
-        self.free_at = now + self.packet_ns;
+        self.free_at = now + if is_drained { Nanos::ZERO } else { self.packet_ns };
         Some((packet, is_drained))
     }
 }
