@@ -61,4 +61,4 @@ pub use load::{Loaded, load, load_text, open_regular, read_text};
 pub use packets::{Place, Position, Shape};
 pub use source::{Format, MAX_FILE_BYTES, clip};
 pub use suggest::nearest;
-pub use toml_form::from_toml;
+pub use toml_form::{from_toml, from_toml_without_events};

@@ -213,6 +213,8 @@ fn kinds(config: &TestConfig, check: &mut Check) {
         let rests_on = ["loss-direction", "loss-qpn"].map(|key| path(key).to_string());
         let mut rests_on: Vec<&str> = rests_on.iter().map(String::as_str).collect();
         rests_on.extend(LOAD);
+        // Without marks there are no CNPs.
+        rests_on.push("events");
         check.fail(path("loss-packets"), message, help, &rests_on);
     }
 }

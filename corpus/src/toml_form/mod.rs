@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use crate::config::{Repeat, TrafficField};
 
-pub use read::from_toml;
+pub use read::{from_toml, from_toml_without_events};
 pub(crate) use {
     event::placeholder,
     host::{ip_list, small_numbers},

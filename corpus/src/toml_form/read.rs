@@ -14,8 +14,22 @@ use crate::{
 /// Everything that is wrong with the text, at once: syntax; or unknown keys, wrong types, values
 /// out of bounds, contradictions and events on packets that do not exist.
 pub fn from_toml(file: &str, text: &str) -> Result<TestConfig, ConfigErrors> {
+    whole(file, text, |_| ())
+}
+
+/// Reads a configuration whose events are not in its text, but come later: rules that rest on them are left to
+/// [`TestConfig::violations`].
+///
+/// # Errors
+/// Everything else that is wrong with the text, as in [`from_toml`].
+pub fn from_toml_without_events(file: &str, text: &str) -> Result<TestConfig, ConfigErrors> {
+    whole(file, text, |r| r.mark_refused("events"))
+}
+
+fn whole(file: &str, text: &str, mark: impl FnOnce(&mut Reader<'_>)) -> Result<TestConfig, ConfigErrors> {
     let tree = parse(file, text, Format::Toml)?;
     let mut r = Reader::new(text, Format::Toml);
+    mark(&mut r);
     let config = r.root(&tree).map(|root| read(root, &mut r)).unwrap_or_default();
     conclude(file, text, r, config, |violation| violation)
 }

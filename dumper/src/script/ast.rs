@@ -39,7 +39,7 @@ pub struct Setting {
     pub at: At,
     /// Scope of the key.
     pub scope: Scope,
-    /// The key, `nic` in the scope of both hosts.
+    /// The key, `nic` in the scope of both hosts, `control` in that of operations.
     pub key: Placed<String>,
     /// The value as it is written, without comment.
     pub value: Placed<String>,
@@ -58,6 +58,22 @@ pub enum Scope {
     Traffic,
     /// The network between the hosts.
     Network,
+    /// Operations on the hosts' flow tables; only `control`, once for each.
+    Control,
+}
+
+impl Scope {
+    /// First word of its lines; none where that is the key.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hosts | Self::Control => "",
+            Self::Requester => "requester",
+            Self::Responder => "responder",
+            Self::Traffic => "traffic",
+            Self::Network => "network",
+        }
+    }
 }
 
 /// The messages of the test: all are alike, and on every connection.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::{
     Action, Anomalies, Connections, ControlKind, Delivered, Direction, Expectation, Expected, Field, Host,
-    Injection, Operand, Packet, Post, PostVerb, STATUSES, Scope, Script, Setting, Step, Target,
+    Injection, Operand, Packet, Post, PostVerb, STATUSES, Script, Setting, Step, Target,
 };
 
 impl Display for Script {
@@ -48,14 +48,8 @@ fn name<T: PartialEq>(names: &'static [(&str, T)], value: &T) -> &'static str {
 
 impl Display for Setting {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.scope {
-            Scope::Hosts => "",
-            Scope::Requester => "requester ",
-            Scope::Responder => "responder ",
-            Scope::Traffic => "traffic ",
-            Scope::Network => "network ",
-        })?;
-        write!(f, "{} {}", self.key.value, self.value.value)
+        let scope = self.scope.name();
+        write!(f, "{scope}{}{} {}", if scope.is_empty() { "" } else { " " }, self.key.value, self.value.value)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use corpus::{Repeat, Role, TestConfig, Violation, from_toml};
+use corpus::{Repeat, Role, TestConfig, Violation, from_toml_without_events};
 use dumper::script::{
     At, Delivered, Expected, Placed, PostVerb, Problem, Scope, Script, ScriptErrors, Setting, nearest,
 };
@@ -14,8 +14,14 @@ use super::{events, times};
 pub(super) const POSTED: [&str; 4] = ["rdma-verb", "message-size", "mtu", "num-msgs-per-qp"];
 
 /// Keys of the table `roce-parameters` of a host.
-const ROCE: [&str; 5] =
-    ["dcqcn-rp-enable", "dcqcn-np-enable", "min-time-between-cnps", "adaptive-retrans", "slow-restart"];
+const ROCE: [&str; 6] = [
+    "dcqcn-rp-enable",
+    "dcqcn-np-enable",
+    "min-time-between-cnps",
+    "adaptive-retrans",
+    "slow-restart",
+    "loss-recovery",
+];
 
 /// The test that a script describes.
 ///
@@ -25,7 +31,7 @@ const ROCE: [&str; 5] =
 pub fn to_config(script: &Script) -> Result<TestConfig, ScriptErrors> {
     let refuse = |problems| ScriptErrors::new(&script.file, problems, 0);
     let toml = Toml::of(script).map_err(refuse)?;
-    let mut config = from_toml(&script.file, &toml.text).map_err(|errors| {
+    let mut config = from_toml_without_events(&script.file, &toml.text).map_err(|errors| {
         let problems = errors.problems.iter().map(|problem| toml.translate(problem, script.post.at));
         ScriptErrors::new(&script.file, problems.collect(), errors.omitted)
     })?;
@@ -42,9 +48,7 @@ pub fn to_config(script: &Script) -> Result<TestConfig, ScriptErrors> {
     problems.extend(beyond(script, &config));
     let (places, events): (Vec<At>, Vec<_>) = events.into_iter().unzip();
     config.events = events;
-    problems.extend(
-        config.violations().into_iter().map(|violation| in_script(violation, &places, script.post.at)),
-    );
+    problems.extend(config.violations().into_iter().map(|violation| in_script(violation, script, &places)));
     if problems.is_empty() { Ok(config) } else { Err(refuse(problems)) }
 }
 
@@ -94,14 +98,21 @@ fn beyond(script: &Script, config: &TestConfig) -> Vec<Problem> {
     problems
 }
 
-/// A rule that an event breaks, in the words of the script: events have lines, not numbers.
-fn in_script(violation: Violation, places: &[At], fallback: At) -> Problem {
+/// A rule that is broken by an event or with the events, in the words of the script: events have lines, not numbers.
+fn in_script(violation: Violation, script: &Script, places: &[At]) -> Problem {
     let index =
         |path: &str| path.strip_prefix("event[")?.split_once(']')?.0.parse::<usize>().ok()?.checked_sub(1);
-    let at = index(&violation.field).and_then(|index| places.get(index)).copied();
-    let field = match violation.field.split_once("].") {
-        Some((_, field)) => format!("{field}: "),
-        None => String::new(),
+    let of_event = index(&violation.field).and_then(|index| places.get(index)).copied();
+    let of_setting = || {
+        let (scope, key) = violation.field.split_once('.')?;
+        let named = |setting: &&Setting| (setting.scope.name(), setting.key.value.as_str()) == (scope, key);
+        Some(script.settings.iter().find(named)?.key.at)
+    };
+    let at = of_event.or_else(of_setting);
+    let field = match (of_event, violation.field.split_once("].")) {
+        (Some(_), Some((_, field))) => format!("{field}: "),
+        (Some(_), None) => String::new(),
+        (None, _) => format!("{}: ", violation.field),
     };
     let mut message = violation.message;
     for (number, other) in
@@ -109,7 +120,7 @@ fn in_script(violation: Violation, places: &[At], fallback: At) -> Problem {
     {
         message = message.replace(number.as_str(), &format!("the event of line {}", other.line));
     }
-    Problem::new(at.unwrap_or(fallback), format!("{field}{message}"), violation.help)
+    Problem::new(at.unwrap_or(script.post.at), format!("{field}{message}"), violation.help)
 }
 
 /// The settings as a test file, and where each of its lines comes from.
@@ -131,6 +142,7 @@ impl Toml {
     fn of(script: &Script) -> Result<Self, Vec<Problem>> {
         let mut toml = Self::default();
         let mut problems = Vec::new();
+        toml.operations(script, &mut problems);
         for (name, scope) in [("requester", Scope::Requester), ("responder", Scope::Responder)] {
             let own = || script.settings.iter().filter(|setting| setting.scope == scope);
             let has_nic = own().any(|setting| setting.key.value == "nic");
@@ -175,6 +187,24 @@ impl Toml {
                 Err(problem) => problems.push(problem),
             }
         }
+    }
+
+    /// The operations on flow tables, as one list before all sections.
+    fn operations(&mut self, script: &Script, problems: &mut Vec<Problem>) {
+        let all = script.settings.iter().filter(|setting| setting.scope == Scope::Control);
+        let mut all = all.peekable();
+        let Some(first) = all.peek() else { return };
+        self.line(&format!("{} = [", first.key.value), None);
+        for setting in all {
+            match value(&setting.value) {
+                Ok((text, quote)) => {
+                    let source = Source { key: setting.key.at, value: setting.value.at, column: 1 + quote };
+                    self.line(&format!("{text},"), Some(source));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        self.line("]", None);
     }
 
     fn post(&mut self, script: &Script) {

@@ -9,6 +9,7 @@ mod expect;
 mod mismatch;
 mod record;
 mod seen;
+mod settings;
 mod times;
 
 use corpus::TestConfig;

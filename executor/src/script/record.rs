@@ -5,17 +5,16 @@ use std::collections::BTreeMap;
 use corpus::{ConnectionSet, Copies, Event, SetField, TestConfig};
 use dumper::script::{
     Action, Connections, ControlKind, Delivered, Expectation, Expected, Field, Host, Injection, MAX_PACKETS,
-    Messages, Operand, Packet, Placed, Post, PostVerb, Scope, Script, Setting, Span, Step, Target, Unit,
-    Window,
+    Messages, Operand, Packet, Placed, Post, PostVerb, Script, Span, Step, Target, Unit, Window,
 };
 use dumper::trace::Origin;
 use dumper::{Form, Nanos, Observation};
 
 use super::compare::event_of;
-use super::config::{POSTED, needs_no_quotes};
 use super::events::to_packet;
 use super::expect::arrivals;
 use super::seen::Seen;
+use super::settings::settings;
 
 /// Prints an observation as a script: the first [`MAX_PACKETS`] packets, with generous times around the
 /// observed ones, the injector's actions beside the packets where a line can say them, and the hosts' reports
@@ -172,55 +171,6 @@ fn injection(event: &Event) -> Injection {
         count: event.progression.and_then(|progression| progression.count),
         actions: vec![Placed::new(action(event.action))],
     }
-}
-
-/// Settings that differ from the defaults of a test file, besides those of the post line: the canonical text
-/// has one key a line. key a line.
-fn settings(config: &TestConfig) -> Vec<Setting> {
-    let plain = TestConfig::default();
-    let (requester, responder) = (&config.requester.nic, &config.responder.nic);
-    let mut settings = Vec::new();
-    let mut set = |scope, key: &str, value: &str| {
-        let bare = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-        let value = bare.filter(|bare| needs_no_quotes(bare)).unwrap_or(value);
-        let (key, value) = (Placed::new(key.to_owned()), Placed::new(value.to_owned()));
-        settings.push(Setting { at: Default::default(), scope, key, value });
-    };
-    let nics = lines(config).filter(|(_, key, _)| key == "nic");
-    for (scope, key, value) in nics {
-        match scope {
-            Scope::Requester if requester == responder => set(Scope::Hosts, &key, &value),
-            Scope::Responder if requester == responder => {}
-            _ => set(scope, &key, &value),
-        }
-    }
-    let plain: Vec<_> = lines(&plain).collect();
-    let said = |key: &str| key == "nic" || POSTED.contains(&key);
-    for (scope, key, value) in lines(config).filter(|line| !said(&line.1) && !plain.contains(line)) {
-        set(scope, &key, &value);
-    }
-    settings
-}
-
-/// The keys of a configuration's canonical text, without events.
-fn lines(config: &TestConfig) -> impl Iterator<Item = (Scope, String, String)> {
-    let text = TestConfig { events: Vec::new(), ..config.clone() }.to_toml();
-    let mut scope = Scope::Traffic;
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        if let Some((key, value)) = line.split_once(" = ") {
-            lines.push((scope, key.to_owned(), value.to_owned()));
-        } else if line.starts_with("[requester") {
-            scope = Scope::Requester;
-        } else if line.starts_with("[responder") {
-            scope = Scope::Responder;
-        } else if line.starts_with("[traffic") {
-            scope = Scope::Traffic;
-        } else if line.starts_with("[network") {
-            scope = Scope::Network;
-        }
-    }
-    lines.into_iter()
 }
 
 fn post(config: &TestConfig) -> Post {

@@ -35,6 +35,24 @@ inject qp all nak nth 1 reorder 3
     insta::assert_snapshot!(config(&script(text)).to_toml());
 }
 
+/// Inner tables are values, and each operation a line.
+#[test]
+fn a_script_describes_flow_tables_and_paths() {
+    let text = "\
+responder offload { flows = 40, egress-masks = 8, place = \"last\", rule = [{ match = \"ipv6\", forward-to = 2 }, \
+{ forward-to = \"port\" }, { table = 2, forward-to = \"port\" }] }
+responder loss-recovery selective-repeat
+requester loss-recovery selective-repeat
+network path [{ delay-ns = 3000 }, { delay-ns = 9000, weight = 2 }]
+network spray packet
+control { at-ms = 5, host = \"responder\", do = \"add-flows\", count = 500 }
+control { at-ms = 6, host = \"responder\", do = \"remove-flows\", count = 500 }
++0 post write 4096
+...
+";
+    insta::assert_snapshot!(config(&script(text)).to_toml());
+}
+
 #[test]
 fn profiles_are_beside_the_script() {
     for (nic, expected) in

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use corpus::testing::configs;
+use corpus::testing::complete_configs;
 use corpus::{ConnectionSet, TestConfig};
 use dumper::observation::CompletionStatus;
 use dumper::script::{Found, MAX_PACKETS, Script, Step, parse};
@@ -93,7 +93,7 @@ fn reread(script: &Script) -> Result<Script, TestCaseError> {
 proptest! {
     #[test]
     fn the_observation_fits_and_the_test_is_the_same(
-        (config, observation) in configs().prop_flat_map(|config| {
+        (config, observation) in complete_configs().prop_flat_map(|config| {
             let observation = observation(&config);
             (Just(config), observation)
         })

@@ -59,8 +59,20 @@ struct Parser {
 }
 
 /// Words that a line can begin with, `+` standing for a time.
-const BEGINNINGS: [&str; 10] =
-    ["nic", "traffic", "requester", "responder", "inject", "expect", "+0", "{", "}", "..."];
+const BEGINNINGS: [&str; 12] = [
+    "nic",
+    "traffic",
+    "network",
+    "requester",
+    "responder",
+    "control",
+    "inject",
+    "expect",
+    "+0",
+    "{",
+    "}",
+    "...",
+];
 
 impl Parser {
     fn line(&mut self, line: &str, number: u32) {
@@ -77,6 +89,7 @@ impl Parser {
         let result = match first.value {
             "nic" => self.setting(Scope::Hosts, first.at, &mut words),
             "traffic" => self.setting(Scope::Traffic, first.at, &mut words),
+            "control" => self.setting(Scope::Control, first.at, &mut words),
             "network" => self.setting(Scope::Network, first.at, &mut words),
             "requester" => self.setting(Scope::Requester, first.at, &mut words),
             "responder" => self.setting(Scope::Responder, first.at, &mut words),
@@ -107,7 +120,8 @@ impl Parser {
     }
 
     fn setting(&mut self, scope: Scope, at: At, words: &mut Words<'_>) -> Result<(), Problem> {
-        if scope != Scope::Hosts {
+        // The first word is the key of what has no other.
+        if !matches!(scope, Scope::Hosts | Scope::Control) {
             words.next();
         }
         let key = words.need("the key", "write a key of a test file and its value")?;
@@ -123,7 +137,8 @@ impl Parser {
             let help = "keys are those of a test file, such as tx-depth";
             return Err(Problem::new(key.at, format!("{} is no key", quoted(key.value)), help));
         }
-        if let Some(line) = self.set.insert((scope, key.value.to_owned()), at.line) {
+        let before = self.set.insert((scope, key.value.to_owned()), at.line);
+        if let Some(line) = before.filter(|_| scope != Scope::Control) {
             let message = format!("{} is set again", quoted(key.value));
             return Err(Problem::new(key.at, message, format!("line {line} sets it; keep one")));
         }
