@@ -48,12 +48,22 @@ enum Later {
     Expire(Ticket),
 }
 
+impl Leaving {
+    /// Bytes of all of it.
+    fn bytes(&self) -> u64 {
+        let (copy, copies) =
+            self.copies.as_deref().map_or((0, 0), |(packet, copies)| (packet.frame_len, *copies));
+        u64::from(self.packet.frame_len) * u64::from(self.originals) + u64::from(copy) * u64::from(copies)
+    }
+}
+
 /// Packets whose departure is in the agenda, which moves its entries often: thousands of packets can be on a long path.
-#[derive(Default)]
 struct Departures {
     places: Vec<Option<Leaving>>,
     /// Places without a packet.
     free: Vec<u32>,
+    /// Bytes of the packets towards each host.
+    bytes: Vec<u64>,
 }
 
 impl Departures {
@@ -62,13 +72,16 @@ impl Departures {
             self.places.push(None);
             self.places.len() as u32 - 1
         });
+        self.bytes[leaving.to.index()] += leaving.bytes();
         self.places[place as usize] = Some(leaving);
         Later::Depart(place)
     }
 
     fn take(&mut self, place: u32) -> Option<Leaving> {
         self.free.push(place);
-        self.places[place as usize].take()
+        let leaving = self.places[place as usize].take()?;
+        self.bytes[leaving.to.index()] -= leaving.bytes();
+        Some(leaving)
     }
 }
 
@@ -94,7 +107,7 @@ impl Injector {
             pipeline,
             held: BTreeMap::new(),
             later: Agenda::new(),
-            departures: Departures::default(),
+            departures: Departures { places: Vec::new(), free: Vec::new(), bytes: vec![0; hosts] },
             overtaken: vec![Nanos::ZERO; hosts],
             mirror: Mirror::new(Vantage::FIRST),
         }
@@ -104,6 +117,11 @@ impl Injector {
     #[inline]
     pub(super) fn next_later(&self) -> Option<Nanos> {
         self.later.next_at()
+    }
+
+    /// Bytes of the packets on paths towards each host.
+    pub(super) fn on_paths(&self) -> &[u64] {
+        &self.departures.bytes
     }
 
     /// A packet enters.

@@ -97,7 +97,7 @@ impl Network {
         let route = self.routes.of(from, packet.qp);
         self.injector.enter(packet, route, now, &mut self.links);
         if let Some(pfc) = &mut self.pfc {
-            pfc.note_queues(now, &self.links);
+            pfc.note_queues(now, &self.links, self.injector.on_paths());
         }
     }
 
@@ -105,8 +105,8 @@ impl Network {
     pub(super) fn handle_later(&mut self, now: Nanos) -> Option<Pause> {
         self.injector.handle_later(now, &mut self.links);
         let pfc = self.pfc.as_mut()?;
-        pfc.note_queues(now, &self.links);
-        pfc.handle_later(now, &mut self.links)
+        pfc.note_queues(now, &self.links, self.injector.on_paths());
+        pfc.handle_later(now, &mut self.links, self.injector.on_paths())
     }
 
     /// The links, by host.

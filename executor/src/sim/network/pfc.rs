@@ -18,16 +18,15 @@ const PAUSE_BYTES: u64 = 84;
 /// Longest headers of a frame: Ethernet, IPv6, UDP, BTH, RETH, ICRC and FCS.
 const HEADERS: u64 = 14 + 40 + 8 + 12 + 16 + 4 + 4;
 
-/// Bytes that wait at a port of the switch when a pause of the senders ends, besides those that leave until the first new
-/// packet is there.
+/// Bytes that wait at a port of the switch when a pause of the senders ends, besides those that are on the way or leave until the
+/// first new packet is there.
 const PORT_QUEUE: u64 = 64 << 10;
 
 /// Bounds of flow control in a test.
 pub(in crate::sim) struct Limits<'a> {
     /// Receive buffers of the hosts' NICs, in bytes.
     pub(in crate::sim) buffers: &'a [u64],
-    /// Longest delay of a path, in ns: for so long nothing may reach a port after a pause of the senders, and what its queue holds
-    /// when the pause ends has to last.
+    /// Longest delay of a path, in ns. What a full link sends in that time is on the way in any case, whatever waits at the port.
     pub(in crate::sim) delay_ns: u64,
 }
 
@@ -51,7 +50,8 @@ pub(super) struct Pfc {
 struct FlowControl {
     /// Of its receive buffer, which pauses the switch's port.
     buffer: Gauge,
-    /// Of the port's queue, which pauses the senders.
+    /// Of the port's queue and of what is on the paths to it, which pauses the senders: without the paths, senders would hear of a queue
+    /// only a path's delay after they have made it.
     queue: Gauge,
     /// True while the port is paused.
     is_paused: bool,
@@ -116,12 +116,13 @@ pub fn least_buffer(profile: &NicProfile, mtu: Mtu) -> u64 {
 impl Pfc {
     /// Flow control of links that carry nothing.
     pub(super) fn new(links: &[Link], limits: &Limits) -> Self {
-        let on_the_way =
-            |link: &Link| round_trip(link.edge()).saturating_add(carried(link.edge(), limits.delay_ns));
-        let xon = links.iter().map(on_the_way).max().unwrap_or_default().saturating_add(PORT_QUEUE);
+        let longest =
+            |of: &dyn Fn(&Edge) -> u64| links.iter().map(|link| of(link.edge())).max().unwrap_or_default();
+        let swing = PORT_QUEUE + longest(&round_trip);
+        let xon = swing.saturating_add(longest(&|edge| carried(edge, limits.delay_ns)));
         let hosts = limits.buffers.iter().map(|buffer| FlowControl {
             buffer: Gauge::new(buffer / 4 * 3, buffer / 2),
-            queue: Gauge::new(xon.saturating_mul(2), xon),
+            queue: Gauge::new(xon.saturating_add(swing), xon),
             is_paused: false,
             departs: false,
         });
@@ -142,9 +143,10 @@ impl Pfc {
         begins
     }
 
-    /// Notes the packets that wait at the switch's ports.
-    pub(super) fn note_queues(&mut self, now: Nanos, links: &[Link]) {
-        for (to, (control, link)) in self.hosts.iter_mut().zip(links).enumerate() {
+    /// Notes the packets that wait at the switch's ports, or are on paths to them.
+    pub(super) fn note_queues(&mut self, now: Nanos, links: &[Link], on_paths: &[u64]) {
+        let ports = self.hosts.iter_mut().zip(links).zip(on_paths);
+        for (to, ((control, link), on_paths)) in ports.enumerate() {
             if !control.is_paused
                 && !control.departs
                 && let Some(at) = link.next_departure()
@@ -152,7 +154,7 @@ impl Pfc {
                 control.departs = true;
                 self.later.note(at.max(now), Later::Depart(HostId::at(to)));
             }
-            let Some(begins) = control.queue.note(link.queued_bytes()) else { continue };
+            let Some(begins) = control.queue.note(link.queued_bytes() + on_paths) else { continue };
             for (from, link) in links.iter().enumerate().filter(|(from, _)| *from != to) {
                 let pause = Pause { host: HostId::at(from), begins };
                 self.later.note(link.pause_reaches_host(now, PAUSE_BYTES), Later::PauseHost(pause));
@@ -161,7 +163,7 @@ impl Pfc {
     }
 
     /// Performs the action that is due now; returns the pause that has reached a host.
-    pub(super) fn handle_later(&mut self, now: Nanos, links: &mut [Link]) -> Option<Pause> {
+    pub(super) fn handle_later(&mut self, now: Nanos, links: &mut [Link], on_paths: &[u64]) -> Option<Pause> {
         let mut reached = None;
         match self.later.take_due(now)? {
             Later::PausePort(Pause { host, begins }) => {
@@ -179,7 +181,7 @@ impl Pfc {
                 }
             }
         }
-        self.note_queues(now, links);
+        self.note_queues(now, links, on_paths);
         reached
     }
 }

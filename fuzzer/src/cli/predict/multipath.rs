@@ -20,8 +20,8 @@ Examples:
   lumina-fuzz predict multipath --delay 20us --connections 64 --nic my-engine.toml --format json
 
 How to read it: \"overtaken by\" is how many packets of its own connection pass a packet of the long path; an engine has to note as many. \
-Throughput is what the engine keeps up with at a steady rate, as a share of the link; receive.packet-ns is not in it. `lumina-fuzz run` with two \
-[[network.path]]s, spray = \"packet\", pfc = true measures less, as flow control stops and goes: 27 % where the formula has 39 % (docs/multipath.md).";
+Throughput is what the engine keeps up with at a steady rate, as a share of the link, with the receive.packet-ns of --nic. `lumina-fuzz run` with two \
+[[network.path]]s, spray = \"packet\", pfc = true measures it, and less where an engine is many times slower than the link (docs/multipath.md).";
 
 pub(super) const ABOUT: &str = "\
 Throughput of NICs that get packets over two paths of different length, by the way in which they note packets that overtake others: by \
@@ -94,25 +94,26 @@ impl Named {
 }
 
 impl Multipath {
-    /// Engines that are asked for, and the rate of their NIC's link.
-    fn engines(&self) -> Result<(Vec<Engine>, u32), profile::ProfileError> {
+    /// Engines that are asked for, the rate of their NIC's link, and the time of a packet before them.
+    fn engines(&self) -> Result<(Vec<Engine>, u32, Nanos), profile::ProfileError> {
         let named = match (&self.nic, self.engine) {
             (Some(nic), _) => {
                 let profile = profile::load(nic, Path::new(""))?;
                 return Ok((
                     vec![Engine { name: profile.name, reorder: profile.reorder }],
                     profile.link.rate_gbps,
+                    Nanos(profile.receive.packet_ns),
                 ));
             }
             (None, Some(one)) => vec![one],
             (None, None) => Named::value_variants().to_vec(),
         };
         let rate = profile::load("left", Path::new(""))?.link.rate_gbps;
-        Ok((named.into_iter().map(Named::engine).collect::<Result<_, _>>()?, rate))
+        Ok((named.into_iter().map(Named::engine).collect::<Result<_, _>>()?, rate, Nanos::ZERO))
     }
 
     pub(super) fn run(&self, format: Format) -> Exit {
-        let (engines, rate) = match self.engines() {
+        let (engines, rate, receive_ns) = match self.engines() {
             Ok(engines) => engines,
             Err(error) => return bad_file("bad NIC profile", error.0, format),
         };
@@ -121,6 +122,7 @@ impl Multipath {
             mtu: self.mtu.bytes(),
             delay_ns: self.delay,
             connections: self.connections as u32,
+            receive_ns,
         };
         let forecast = setting.forecast(&engines);
         match format {

@@ -232,7 +232,13 @@ fn beyond(other: &str) -> Value {
 }
 
 /// The setting of figure 6 at RTT ratio 32.
-const FIGURE_6: Setting = Setting { rate_gbps: 216, mtu: 1_024, delay_ns: Nanos(excess(32)), connections: 5 };
+const FIGURE_6: Setting = Setting {
+    rate_gbps: 216,
+    mtu: 1_024,
+    delay_ns: Nanos(excess(32)),
+    connections: 5,
+    receive_ns: Nanos::ZERO,
+};
 
 const fn formula(
     what: &'static str,

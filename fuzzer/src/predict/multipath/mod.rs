@@ -24,6 +24,8 @@ pub struct Setting {
     pub delay_ns: Nanos,
     /// Connections that send, at least one.
     pub connections: u32,
+    /// Time of a packet in the receiver's NIC before its engine (`receive.packet-ns`).
+    pub receive_ns: Nanos,
 }
 
 impl Setting {
@@ -81,7 +83,7 @@ pub struct Forecast {
 pub struct OfEngine {
     /// Its name.
     pub engine: String,
-    /// Throughput, of that over one path; none if there is no formula.
+    /// Throughput, of that of the link; none if there is no formula. Where fields are too small, it is less.
     pub throughput: Option<f64>,
     /// Packets of a connection that overtake one, at that throughput: the extent of reordering (RFC 4737, 4.2.2).
     pub extent_packets: Option<f64>,
@@ -119,7 +121,7 @@ impl Setting {
         }
     }
 
-    /// Throughput of an engine, of that over one path.
+    /// Throughput of an engine, of that of the link.
     #[must_use]
     pub fn throughput(&self, reorder: &Reorder) -> f64 {
         self.packet_ns() / throughput::packet_ns(self, reorder)

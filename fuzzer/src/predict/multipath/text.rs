@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use corpus::plural;
+use dumper::Nanos;
 
 use super::{Forecast, HEADERS, OfEngine, Short};
 use crate::measure::digits;
@@ -22,11 +23,18 @@ pub fn text(forecast: &Forecast) -> String {
         digits(in_flight_packets.ceil()),
         setting.connections,
     );
+    if setting.receive_ns > Nanos::ZERO {
+        text = text.trim_end().to_owned() + "\n";
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "NIC             {} for a packet before its engine\n", setting.receive_ns);
+    }
     // Writing to a String cannot fail.
     let _ = writeln!(text, "engine            throughput      overtaken by    memory");
     for of in engines {
-        let OfEngine { engine, throughput, extent_packets, memory_bytes, .. } = of;
-        let percent = throughput.map_or("no formula".into(), |part| format!("{} %", digits(part * 100.0)));
+        let OfEngine { engine, throughput, extent_packets, memory_bytes, short, .. } = of;
+        let most = if short.is_empty() { "" } else { "below " };
+        let percent =
+            throughput.map_or("no formula".into(), |part| format!("{most}{} %", digits(part * 100.0)));
         let extent =
             extent_packets.map_or_else(String::new, |packets| plural(packets.round() as u64, "packet"));
         let _ = writeln!(text, "  {engine:<16}{percent:<16}{extent:<16}{}", plural(*memory_bytes, "byte"));

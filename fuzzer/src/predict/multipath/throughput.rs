@@ -1,6 +1,6 @@
 //! Throughput of a reorder engine behind two paths, by formula.
 //!
-//! The engine is a server that takes a time for each packet, and flow control has the sender send what it takes. At one packet in
+//! The NIC is a server that takes a time for each packet, which its engine is a part of, and flow control has the sender send what it takes. At one packet in
 //! `s` ns a connection sends `delay / (s * connections)` packets while one of its packets is delayed. That is the distance of a
 //! packet of the short path from the first missing one; a packet of the long path is the first missing one, or next to it. The time of an
 //! access grows with the distance, and the distance falls with the time, so that there is one `s` at which both agree.
@@ -19,8 +19,8 @@ const STEPS: u32 = 53;
 pub(super) fn packet_ns(setting: &Setting, reorder: &Reorder) -> f64 {
     let model = Model { setting, reorder };
     match reorder.engine {
-        ReorderEngine::None => setting.packet_ns(),
-        ReorderEngine::Ring => setting.packet_ns().max(reorder.access_ns as f64),
+        ReorderEngine::None => setting.packet_ns().max(model.receive()),
+        ReorderEngine::Ring => setting.packet_ns().max(model.access()),
         ReorderEngine::Pool => model.agree(|distance| model.in_pool(distance)),
         ReorderEngine::Left => model.left(),
     }
@@ -36,7 +36,7 @@ impl Model<'_> {
     /// packet of either path, where those of the short one are at this distance, and falls with it.
     fn agree(&self, cost: impl Fn(f64) -> f64) -> f64 {
         let least = self.setting.packet_ns();
-        let of = |packet_ns: f64| cost(self.setting.distance(packet_ns));
+        let of = |packet_ns: f64| self.receive() + cost(self.setting.distance(packet_ns));
         let (mut low, mut high) = (least, of(least).max(least));
         for _ in 0..STEPS {
             let middle = f64::midpoint(low, high);
@@ -45,7 +45,17 @@ impl Model<'_> {
         high
     }
 
+    /// Time before the engine.
+    fn receive(&self) -> f64 {
+        self.setting.receive_ns.0 as f64
+    }
+
+    /// Time of a packet whose bit is found at once.
     fn access(&self) -> f64 {
+        self.receive() + self.bit()
+    }
+
+    fn bit(&self) -> f64 {
         self.reorder.access_ns as f64
     }
 
@@ -75,7 +85,7 @@ impl Model<'_> {
     /// Mean time of a packet where all bitmaps are in the pool.
     fn in_pool(&self, distance: f64) -> f64 {
         if distance < 1.0 {
-            return self.access();
+            return self.bit();
         }
         SHARE * self.first() + SHARE * self.walk(distance)
     }
@@ -98,12 +108,12 @@ impl Model<'_> {
         // Of the packets of the short path, which come one by one in the order of the connections: those of a connection whose bitmap is there still.
         let again = SHARE * (1.0 - SHARE).powf(others - 1.0) / (1.0 - (1.0 - SHARE).powf(others));
         let cached = caches / connections;
-        let near = cached * self.access() + (1.0 - cached) * self.first();
+        let near = cached * self.bit() + (1.0 - cached) * self.first();
         self.agree(|distance| {
             let gathered = self.gathered(distance);
             // Several packets at once leave no room for that.
             let missed = others / connections * if gathered > 1.0 { 1.0 } else { 1.0 - again };
-            SHARE * near + SHARE * (self.access() + missed * self.transfer(distance) / gathered)
+            SHARE * near + SHARE * (self.bit() + missed * self.transfer(distance) / gathered)
         })
     }
 
@@ -124,13 +134,23 @@ mod tests {
     use super::*;
 
     /// LEFT's figure 6 at an RTT ratio of 32.
-    const FIGURE_6: Setting =
-        Setting { rate_gbps: 216, mtu: 1_024, delay_ns: Nanos(186_000), connections: 5 };
+    const FIGURE_6: Setting = Setting {
+        rate_gbps: 216,
+        mtu: 1_024,
+        delay_ns: Nanos(186_000),
+        connections: 5,
+        receive_ns: Nanos::ZERO,
+    };
 
     fn of(engine: ReorderEngine, change: impl Fn(&mut Reorder)) -> f64 {
+        after(0, engine, change)
+    }
+
+    /// In a NIC that takes so long before its engine.
+    fn after(receive_ns: u64, engine: ReorderEngine, change: impl Fn(&mut Reorder)) -> f64 {
         let mut reorder = Reorder { engine, ..Reorder::default() };
         change(&mut reorder);
-        packet_ns(&FIGURE_6, &reorder)
+        packet_ns(&Setting { receive_ns: Nanos(receive_ns), ..FIGURE_6 }, &reorder)
     }
 
     /// The root of s = b + A / s, with A = next x delay / (2 block x connections) and b = first - next (block - 1) / (4 block).
@@ -157,6 +177,18 @@ mod tests {
         let moves = 15.0 + 5.0 * (distance / 8.0 - 9.0 / 16.0);
         let mean = 0.5 * (0.6 * 10.0 + 0.4 * 15.0) + 0.5 * (10.0 + 18.0 / 35.0 * moves);
         assert!((packet_ns / mean - 1.0).abs() < 1e-9, "{packet_ns} and {mean}");
+    }
+
+    /// What comes before the engine is a part of the first block's time to the pool, and of the bit's to a ring.
+    #[test]
+    fn the_time_before_the_engine_counts() {
+        let later = of(ReorderEngine::Pool, |reorder| reorder.first_block_ns += 50);
+        assert!((after(50, ReorderEngine::Pool, |_| ()) / later - 1.0).abs() < 1e-9);
+        assert_eq!(after(50, ReorderEngine::Ring, |_| ()), 60.0);
+        assert_eq!(after(50, ReorderEngine::Left, |reorder| reorder.caches = 5), 60.0);
+        assert_eq!(after(50, ReorderEngine::None, |_| ()), 50.0);
+        let all = after(50, ReorderEngine::Left, |_| ());
+        assert!(all > 60.0 && all < 50.0 + of(ReorderEngine::Left, |_| ()), "{all}");
     }
 
     #[test]
