@@ -75,6 +75,44 @@ pub struct Capabilities {
     /// Values that a search leaves out although the testbed has them, where its target leaves the choice: of
     /// two tests that show equally much, the one that takes a tenth of the time is the better one to try.
     pub quick: Option<Quick>,
+    /// Room of the NICs that a search is for, where they are known: it leaves out the tests that they have none for.
+    pub room: Room,
+}
+
+/// Room of two NICs, that of the smaller one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// True if their receive buffers hold what arrives between a pause and its effect (`pfc` of `[network]`).
+    pub pauses: bool,
+    /// Masks of a direction in all flow tables.
+    pub masks: u32,
+    /// Entries of a flow table; another one is opened for more, with masks of its own.
+    pub entries: u32,
+    /// Flows that go through a tunnel.
+    pub tunnels: u32,
+}
+
+impl Room {
+    /// Room for everything that a test can ask for.
+    pub const ALL: Self = Self { pauses: true, masks: u32::MAX, entries: u32::MAX, tunnels: u32::MAX };
+
+    /// The room that both have.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            pauses: self.pauses && other.pauses,
+            masks: self.masks.min(other.masks),
+            entries: self.entries.min(other.entries),
+            tunnels: self.tunnels.min(other.tunnels),
+        }
+    }
+
+    /// Masks of a direction that so many flows may have.
+    #[must_use]
+    pub const fn masks_of(self, flows: u32) -> u32 {
+        let tables = flows.div_ceil(if self.entries == 0 { 1 } else { self.entries });
+        if tables == 0 { self.masks } else { self.masks / tables }
+    }
 }
 
 /// Tests that a testbed runs quickly.
@@ -200,6 +238,7 @@ impl Capabilities {
             deterministic: true,
             lanes: None,
             quick: None,
+            room: Room::ALL,
         }
     }
 
@@ -332,6 +371,18 @@ impl Capabilities {
             let (asked, has) = (offload.scheduler.name(), Scheduler::Ovs.name());
             beyond(check, format_args!("{path}.scheduler"), asked, has);
         }
+        let of_software = [
+            (&fields::VIRTUAL_FUNCTIONS, offload.virtual_functions),
+            (&fields::MAX_IDLE_MS, offload.max_idle_ms),
+            (&fields::REVALIDATE_MS, offload.revalidate_ms),
+            (&fields::HYPER_ENTRIES, offload.hyper_entries),
+        ];
+        for (field, asked) in of_software {
+            if u64::from(asked) != field.default {
+                let allowed = format!("none, as nothing comes of it there: remove it ({})", field.default);
+                beyond(check, format_args!("{path}.{}", field.key), asked, allowed);
+            }
+        }
     }
 
     fn event(&self, target: Target, action: Action, path: fmt::Arguments<'_>, check: &mut Check) {
@@ -423,6 +474,7 @@ mod tests {
             deterministic: false,
             lanes: None,
             quick: None,
+            room: Room::ALL,
         }
     }
 

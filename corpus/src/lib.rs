@@ -42,7 +42,7 @@ mod suggest;
 pub mod testing;
 mod toml_form;
 
-pub use capabilities::{Capabilities, Quick, RoceSetting};
+pub use capabilities::{Capabilities, Quick, RoceSetting, Room};
 pub use check::{Violation, plural};
 pub use config::{
     Action, Cidr, ConnectionSet, Control, ControlPacket, Copies, Direction, DummyRule, Ets, Event,

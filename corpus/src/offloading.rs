@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::{Control, Offload, Operation, Role, TestConfig};
+use crate::config::{Control, Offload, Operation, Role, TestConfig, Traffic};
 
 impl Offload {
     /// Fewest flows that a table with its masks has, for so many connections: each mask has an entry.
@@ -18,6 +18,23 @@ impl Offload {
         let of_connections: BTreeSet<u32> =
             (1..=connections).map(|qpn| self.place.mask_of(qpn, connections, masks)).collect();
         masks.saturating_sub(of_connections.len() as u32)
+    }
+}
+
+/// Time after the pauses of the traffic that an operation may be at: a message takes less, but where packets are lost.
+const AFTER_TRAFFIC_MS: u64 = 1_000;
+
+impl Traffic {
+    /// Pauses of a connection between its messages in all, in ms.
+    pub(crate) fn pauses_ms(&self) -> u64 {
+        let rounds = u64::from(self.num_msgs_per_qp.div_ceil(self.tx_depth.max(1)));
+        rounds.saturating_sub(1).saturating_mul(self.gap_ns) / 1_000_000
+    }
+
+    /// Latest time of an operation on a flow table, in ms after the start of the test.
+    #[must_use]
+    pub fn last_operation_ms(&self) -> u64 {
+        self.pauses_ms().saturating_add(AFTER_TRAFFIC_MS)
     }
 }
 

@@ -59,6 +59,7 @@ impl Space {
             }
             max_bytes = max_bytes.min(quick.max_bytes);
         }
+        space.room = can.room;
         // No packet carries more than the largest MTU.
         let packets = max_bytes / space[Axis::Mtu].largest().max(1);
         space.packet_cap = space.packet_cap.min(u32::try_from(packets).unwrap_or(u32::MAX)).max(1);
@@ -91,7 +92,7 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::InitialPsn => (!can.initial_psn).then_some(Limit::Fixed(fields::INITIAL_PSN.max + 1)),
         Axis::LossPpb => without(can.loss),
         Axis::Paths => without(can.paths),
-        Axis::Pfc => without(can.pfc),
+        Axis::Pfc => without(can.pfc && can.room.pauses),
         Axis::PathDelay => at_most(can.max_delay_ns, &fields::PATH_DELAY_NS),
         Axis::RepeatNaks | Axis::RepeatRetransmissions | Axis::RepeatTails => {
             (!can.repeat).then_some(Limit::Fixed(1))
@@ -109,7 +110,9 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::LossRecovery => setting(RoceSetting::LossRecovery),
         Axis::OffloadHosts => setting(RoceSetting::Offload),
         Axis::Operations | Axis::Vxlan | Axis::Scheduler => without(can.control),
-        Axis::Tables => (!can.control).then_some(Limit::Fixed(1)),
+        Axis::Tables | Axis::VirtualFunctions | Axis::MaxIdle | Axis::Revalidate | Axis::HyperEntries => {
+            (!can.control).then_some(Limit::Fixed(axis.entry().default))
+        }
         Axis::Flows => at_most(can.max_flows.into(), &fields::OFFLOAD_FLOWS),
         Axis::Classes => {
             let needed = [RoceSetting::TrafficClass, RoceSetting::Ets];

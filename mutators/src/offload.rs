@@ -75,8 +75,23 @@ fn has(space: &Space, control: &Control) -> bool {
         && space[Axis::OperationAt].contains(control.at_ms.into())
 }
 
+/// Asks for no more flows and masks than the NICs have room for, as far as the space has fewer.
+fn fit_room(space: &Space, test: &mut TestConfig) {
+    let Some(table) = table(test) else { return };
+    let within = |axis, value: u32, most: u32| match space[axis].at_most(most.into()) {
+        Some(fewer) if value > most => fewer as u32,
+        _ => value,
+    };
+    let flows = within(Axis::Flows, table.flows, if table.vxlan { space.room.tunnels } else { u32::MAX });
+    let most = space.room.masks_of(flows);
+    let egress = within(Axis::EgressMasks, table.egress_masks, most);
+    let ingress = within(Axis::IngressMasks, table.ingress_masks, most);
+    set(test, |table| (table.flows, table.egress_masks, table.ingress_masks) = (flows, egress, ingress));
+}
+
 /// Brings tables and operations inside of the space.
 pub(crate) fn fit(space: &Space, test: &mut TestConfig) {
+    fit_room(space, test);
     let connections = test.traffic.load.connections();
     let enough =
         |test: &TestConfig| table(test).is_none_or(|table| table.flows >= table.least_flows(connections));

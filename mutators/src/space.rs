@@ -2,6 +2,8 @@
 
 use std::ops::Index;
 
+use corpus::Room;
+
 use crate::axis::{AXES, Axis};
 use crate::values::Values;
 
@@ -12,6 +14,8 @@ pub struct Space {
     values: Vec<Values>,
     /// Most data packets of a test over all connections, retransmissions not counted.
     pub packet_cap: u32,
+    /// Room of the NICs.
+    pub(crate) room: Room,
 }
 
 /// Most data packets of a test, where a target does not say: about 4 ms of simulation.
@@ -21,7 +25,7 @@ impl Default for Space {
     /// One point: the test that an empty file is.
     fn default() -> Self {
         let values = AXES.iter().map(|entry| Values::only(entry.default)).collect();
-        Self { values, packet_cap: DEFAULT_PACKET_CAP }
+        Self { values, packet_cap: DEFAULT_PACKET_CAP, room: Room::ALL }
     }
 }
 

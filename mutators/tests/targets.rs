@@ -7,7 +7,9 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use corpus::{ActionKind, Capabilities, ControlPacket, HeaderField, Hop, Mtu, RoceParameters, Rule, Verb};
+use corpus::{
+    ActionKind, Capabilities, ControlPacket, HeaderField, Hop, Mtu, RoceParameters, Room, Rule, Verb,
+};
 use mutators::{Axis, Mutation, SHIPPED, Target, Values, Vocabulary, fields, load_with_base, operators};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -305,6 +307,32 @@ fn narrow() -> Capabilities {
 fn a_testbed_that_can_do_everything_changes_nothing() {
     for target in SHIPPED.iter().map(|one| shipped(one.name)) {
         assert_eq!(target.within(&Capabilities::all()).unwrap(), target);
+    }
+}
+
+/// Each table has its masks, and a tunnel takes one of the NIC's contexts.
+#[test]
+fn tests_ask_for_no_more_than_the_nics_have_room_for() {
+    let room = Room { pauses: false, masks: 1_000, entries: 3_000, tunnels: 5_000 };
+    let can = Capabilities { room, ..Capabilities::all() };
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    for name in ["flow-table", "multipath"] {
+        let target = shipped(name).within(&can).unwrap();
+        for _ in 0..300 {
+            let mut test = target.random(&hosts(), &mut rng);
+            for _ in 0..4 {
+                assert!(!test.network.pfc, "{}", test.to_toml());
+                for table in test.tables() {
+                    let masks = table.egress_masks.max(table.ingress_masks);
+                    let tables = table.flows.div_ceil(3_000);
+                    assert!(masks * tables <= 1_000, "{}", test.to_toml());
+                    assert!(!table.vxlan || table.flows <= 5_000, "{}", test.to_toml());
+                }
+                if let Mutation::Changed(mutant) = target.mutate(&test, &mut rng) {
+                    test = mutant.config;
+                }
+            }
+        }
     }
 }
 

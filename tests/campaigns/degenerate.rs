@@ -48,6 +48,23 @@ fn a_space_of_a_single_test_ends_with_a_message() {
     );
 }
 
+/// NICs have bounds: receive buffers that are too small for flow control, tables with room for few masks and tunnels. A campaign
+/// leaves out what they refuse.
+#[test]
+fn a_nic_is_asked_for_nothing_that_it_has_no_room_for() {
+    let small = "base = \"left\"\n[receive]\nbuffer-bytes = 16_384\n";
+    let tunnels = "base = \"reference\"\n[eswitch]\nmasks = 100\ntable-entries = 500\ncontexts = 1_000\n";
+    let folder = folder(&[("small.toml", small), ("tunnels.toml", tunnels)]);
+    for (target, nic) in
+        [("multipath", "./small.toml"), ("flow-table", "rcn-cx6"), ("flow-table", "./tunnels.toml")]
+    {
+        let out = format!("{target}-{}", nic.trim_matches(['.', '/']));
+        let args = [target, "--nic", nic, "--seed", "1", "--executions", "160", "--out", &out];
+        let summary = campaign(folder.path(), &args);
+        assert_eq!(summary["invalid"], 0, "{target} {nic}: {summary:#}");
+    }
+}
+
 #[test]
 fn tests_without_events_find_nothing() {
     let folder = folder(&[("flat.toml", FLAT)]);

@@ -81,6 +81,20 @@ fn one_nic_cannot_change_places_with_itself() {
 }
 
 #[test]
+fn nics_without_a_loss_recovery_in_common_are_no_pair() {
+    let folder = folder(&[]);
+    for nics in [["left", "reference"], ["reference", "melo"]] {
+        let [requester, responder] = nics;
+        let names = ["--requester-nic", requester, "--responder-nic", responder];
+        let args = [&["campaign", "multipath", "--out", "c"], &names[..]].concat();
+        let ran = in_folder(folder.path(), &args);
+        assert_eq!((ran.code, &ran.stdout[..]), (2, ""), "{nics:?}");
+        assert!(ran.stderr.contains("no loss recovery in common"), "{}", ran.stderr);
+        assert!(!folder.path().join("c").exists());
+    }
+}
+
+#[test]
 fn nics_of_another_testbed_are_refused_by_the_names_that_the_user_gave() {
     let folder = folder(&[("one.toml", SLOW)]);
     for (nics, says) in [

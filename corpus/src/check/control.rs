@@ -5,9 +5,6 @@ use std::collections::BTreeSet;
 use super::{Check, plural};
 use crate::config::{Control, Offload, Operation, Role, TestConfig, fields};
 
-/// Time after the pauses of the traffic that an operation may be at: a message takes less, but where packets are lost.
-const AFTER_TRAFFIC_MS: u64 = 1_000;
-
 /// Most flows that the operations on a host add and remove in all: each is an operation of the NIC, which the observation keeps.
 const MOST_OPERATED: u64 = 1_000_000;
 
@@ -49,15 +46,10 @@ fn within(control: &Control, config: &TestConfig, path: &str, check: &mut Check)
     if !check.bounds(&at, control.at_ms, &fields::CONTROL_AT_MS) {
         return;
     }
-    let traffic = &config.traffic;
-    let rounds = u64::from(traffic.num_msgs_per_qp.div_ceil(traffic.tx_depth.max(1)));
-    let pauses = rounds.saturating_sub(1).saturating_mul(traffic.gap_ns) / 1_000_000;
-    if u64::from(control.at_ms) > pauses + AFTER_TRAFFIC_MS {
+    let (pauses, last) = (config.traffic.pauses_ms(), config.traffic.last_operation_ms());
+    if u64::from(control.at_ms) > last {
         let message = format!("is {}, and the pauses of the traffic last {pauses} ms in all", control.at_ms);
-        let help = format!(
-            "allowed: up to {} ms; or give the traffic more messages, or a longer gap-ns",
-            pauses + AFTER_TRAFFIC_MS
-        );
+        let help = format!("allowed: up to {last} ms; or give the traffic more messages, or a longer gap-ns");
         check.fail(at, message, help, &["traffic.num-msgs-per-qp", "traffic.gap-ns", "traffic.tx-depth"]);
     }
 }

@@ -24,10 +24,10 @@ pub use truth::Truth;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corpus::{Capabilities, LossRecovery, RoceSetting, Role, TestConfig};
+use corpus::{Capabilities, LossRecovery, Mtu, RoceSetting, Role, Room, TestConfig};
 use dumper::Observation;
 
-use crate::profile::{self, NicProfile};
+use crate::profile::{self, NicProfile, OnExhausted, OnFailure};
 use crate::{Testbed, TestbedError};
 use check::Checks;
 
@@ -72,6 +72,7 @@ impl Testbed for Sim {
                 all.fixed.loss_recovery = LossRecovery::SelectiveRepeat;
             }
         }
+        all.room = self.known.values().fold(Room::ALL, |room, profile| room.and(room_of(profile)));
         all
     }
 
@@ -82,6 +83,18 @@ impl Testbed for Sim {
         };
         let profiles = [load(&config.requester)?, load(&config.responder)?];
         if self.checked { run_checked(config, profiles) } else { run(config, profiles) }
+    }
+}
+
+/// Room of a NIC. Where it does not survive an entry too many, that is what a search looks for.
+fn room_of(profile: &NicProfile) -> Room {
+    let eswitch = &profile.eswitch;
+    let bound = |limit: u32, is_refused: bool| if is_refused && limit > 0 { limit } else { u32::MAX };
+    Room {
+        pauses: profile.receive.buffer_bytes >= least_buffer(profile, Mtu::B4096),
+        masks: bound(eswitch.masks, eswitch.on_failure == OnFailure::Software),
+        entries: bound(eswitch.table_entries, true),
+        tunnels: bound(eswitch.contexts, eswitch.on_exhausted == OnExhausted::Software),
     }
 }
 

@@ -17,6 +17,16 @@ use crate::policy::Policy;
 /// Refuses one NIC where a target needs two.
 pub(super) fn check_nics(target: &Target, names: &[String; 2], nics: &[Nic; 2]) -> Result<(), CampaignError> {
     let [requester, responder] = names;
+    if let [Nic::Model(first), Nic::Model(second)] = nics
+        && first.reorder.keeps_packets() != second.reorder.keeps_packets()
+    {
+        let (with, without) =
+            if first.reorder.keeps_packets() { (requester, responder) } else { (responder, requester) };
+        return Err(CampaignError::Usage(format!(
+            "{with} has a reorder engine, and {without} has none: the two have no loss recovery in common, so that no test is \
+             valid; name two NICs with an engine, or two without (reorder.engine of their profiles)"
+        )));
+    }
     // A file and its copy are one NIC.
     if !target.space.swaps_nics() || nics[0] != nics[1] {
         return Ok(());

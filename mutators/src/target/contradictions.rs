@@ -1,6 +1,6 @@
 //! Combinations of values that a space must not have.
 
-use corpus::TestConfig;
+use corpus::{Offload, TestConfig, Traffic};
 
 use super::fields::PACKET_CAP;
 use super::report::{Report, Spans};
@@ -8,6 +8,7 @@ use crate::admit::admit;
 use crate::axis::Axis;
 use crate::settle::settle;
 use crate::space::Space;
+use crate::tables;
 use crate::words;
 
 /// Verbs with ACKs, and verbs with Read requests.
@@ -46,6 +47,35 @@ fn has_events(space: &Space) -> bool {
         words::CNP => false,
         _ => true,
     })
+}
+
+/// Returns true if every test has a flow table.
+fn always_offloads(space: &Space) -> bool {
+    !space[Axis::OffloadHosts].contains(words::NOWHERE)
+}
+
+/// Returns true if no table of the space has an entry for each connection and mask.
+fn has_too_few_flows(space: &Space) -> bool {
+    let [egress_masks, ingress_masks] =
+        [Axis::EgressMasks, Axis::IngressMasks].map(|axis| space[axis].smallest() as u32);
+    let connections = space[Axis::Connections].smallest() as u32;
+    let places = (0..words::PLACES.len() as u64).filter(|place| space[Axis::Place].contains(*place));
+    let least = places.map(|word| {
+        let place = tables::place(word);
+        Offload { egress_masks, ingress_masks, place, ..Offload::default() }.least_flows(connections)
+    });
+    least.min().is_some_and(|least| u64::from(least) > space[Axis::Flows].largest())
+}
+
+/// Returns true if even the longest traffic of the space ends before its first operation.
+fn operates_too_late(space: &Space) -> bool {
+    let traffic = Traffic {
+        num_msgs_per_qp: space[Axis::Messages].largest() as u32,
+        tx_depth: space[Axis::TxDepth].smallest() as u32,
+        gap_ns: space[Axis::Gap].largest(),
+        ..Traffic::default()
+    };
+    space[Axis::OperationAt].smallest() > traffic.last_operation_ms()
 }
 
 const CONTRADICTIONS: &[Contradiction] = &[
@@ -120,6 +150,18 @@ const CONTRADICTIONS: &[Contradiction] = &[
         holds: |space| space.max_entries() > 0 && !has_events(space),
         message: "no test of the space has such a packet",
         help: "allow data packets too, or verbs that have them: ACKs belong to Writes and Sends, Read requests to Reads, CNPs to marked data",
+    },
+    Contradiction {
+        axes: &[Axis::Flows, Axis::EgressMasks, Axis::IngressMasks, Axis::Connections],
+        holds: |space| always_offloads(space) && has_too_few_flows(space),
+        message: "so few flows have no entry for each connection and each mask",
+        help: "allow more, or fewer in offload.egress-masks, offload.ingress-masks or traffic.num-connections",
+    },
+    Contradiction {
+        axes: &[Axis::OperationAt, Axis::Gap, Axis::Messages],
+        holds: |space| space[Axis::Operations].largest() > 0 && operates_too_late(space),
+        message: "no test of the space is so long",
+        help: "allow sooner, or longer pauses in traffic.gap-ns, or more in traffic.num-msgs-per-qp",
     },
 ];
 
