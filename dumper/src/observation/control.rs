@@ -51,11 +51,60 @@ const fn is_zero(time: &Nanos) -> bool {
     time.0 == 0
 }
 
-/// A log from the text of its file, one record a line.
+impl ControlRecord {
+    /// Reason why it cannot stand behind a record of this time, if there is one.
+    fn fault(&self, after: Nanos) -> Option<String> {
+        let Self { at_ns, waited_ns, took_ns, .. } = self;
+        if *at_ns < after {
+            return Some(format!(
+                "its time, {at_ns}, is before that of the line before, {after}: a log is in the order of time"
+            ));
+        }
+        let began = at_ns.0.checked_sub(took_ns.0).and_then(|began| began.checked_sub(waited_ns.0));
+        let fault = "an operation that waited and took longer than the time that it is logged at";
+        began.is_none().then(|| format!("is {fault}: {waited_ns} and {took_ns} of {at_ns}"))
+    }
+}
+
+/// A log from the text of its file, one record a line, in the order of time.
 pub(super) fn read(text: &str) -> Result<Vec<ControlRecord>, String> {
-    let record = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|error| format!("line {number}: is no record of a flow table: {error}"))
-    };
-    (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).map(record).collect()
+    let (mut records, mut after) = (Vec::new(), Nanos::ZERO);
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let record: ControlRecord = serde_json::from_str(line)
+            .map_err(|error| format!("line {number}: is no record of a flow table: {error}"))?;
+        if let Some(fault) = record.fault(after) {
+            return Err(format!("line {number}: {fault}"));
+        }
+        after = record.at_ns;
+        records.push(record);
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_in_the_order_of_time() {
+        let line = |at: u64, waited: u64, took: u64| {
+            format!(
+                "{{\"at-ns\":{at},\"event\":\"entry-created\",\"of\":1,\"waited-ns\":{waited},\"took-ns\":{took}}}\n"
+            )
+        };
+        let logs = [
+            line(100, 40, 60) + &line(100, 0, 1),
+            line(100, 0, 0) + &line(99, 0, 0),
+            line(u64::MAX, u64::MAX, u64::MAX),
+            line(100, 41, 60),
+        ];
+        let read: Vec<_> = logs.iter().map(|text| read(text).map(|records| records.len())).collect();
+        let faults: Vec<_> = read[1..].iter().map(|fault| fault.as_ref().unwrap_err().as_str()).collect();
+        assert_eq!(read[0], Ok(2));
+        assert!(faults[0].starts_with("line 2: its time, 99 ns, is before"), "{faults:?}");
+        assert!(
+            faults[1..].iter().all(|fault| fault.starts_with("line 1: is an operation that waited")),
+            "{faults:?}"
+        );
+    }
 }

@@ -65,6 +65,29 @@ impl<'a> Offloaded<'a> {
         all.into_iter().filter(|(needed, ..)| *needed).map(|(_, kind, reference)| (kind, reference))
     }
 
+    /// Kinds that this test does not tell, each with the reason.
+    pub(crate) fn unjudged(&self) -> Vec<(Kind, &'static str)> {
+        let Self { config, observation, .. } = self;
+        let mut unjudged = Vec::new();
+        let many = config.traffic.load.connections() > 1;
+        if many && config.traffic.gap_ns == 0 {
+            unjudged.push((
+                Kind::SlowFlow,
+                "without pauses between messages (gap-ns) connections compete for the link",
+            ));
+        } else if many && !matches!(config.traffic.load, corpus::Load::Same { .. }) {
+            unjudged.push((Kind::SlowFlow, "connections of different verbs take different times"));
+        }
+        let logs = [&observation.requester_control, &observation.responder_control];
+        let operates = |role: corpus::Role| config.control.iter().any(|control| control.host == role);
+        if corpus::Role::ALL.into_iter().zip(logs).any(|(role, log)| operates(role) && log.is_empty()) {
+            let kinds = [Kind::OffloadInstability, Kind::OffloadInconsistent, Kind::SlowControl];
+            unjudged
+                .extend(kinds.map(|kind| (kind, "nothing is logged of a flow table that was operated on")));
+        }
+        unjudged
+    }
+
     /// Returns true if a run with fewer flows is worth its time.
     pub(crate) fn has_many_flows(&self) -> bool {
         let is_large = most_flows(self.config) >= FEWEST_FLOWS;

@@ -155,6 +155,9 @@ fn of_test(
         }
     }
     if let Some(offloaded) = Offloaded::of(config, observation, analysis) {
+        for (kind, reason) in offloaded.unjudged() {
+            list.add(kind.name(), reason);
+        }
         for (kind, reference) in offloaded.references() {
             list.lacks(kind, &[reference], references);
         }
