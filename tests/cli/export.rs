@@ -141,7 +141,9 @@ fn a_lumina_file_is_written_again() {
 fn commands_of_perftest_say_what_they_leave_out() {
     let test = "[requester]\nib-device = \"mlx5 'a'\"\n[traffic]\nnum-connections = { send = 2, read = 3 }\n\
                 rdma-verb = \"send_read\"\nnum-msgs-per-qp = 2\nmessage-size = 4096\nbarrier-sync = true\n\
-                max-retransmit-retry = 3\n[[event]]\nqpn = 1\npsn = 2\ntype = \"drop\"\n";
+                max-retransmit-retry = 3\n[requester.roce-parameters]\nadaptive-retrans = true\n\
+                [responder.offload]\nflows = 40\nplace = \"last\"\n[[event]]\nqpn = 1\npsn = 2\ntype = \"drop\"\n\
+                [[control]]\nhost = \"responder\"\ndo = \"add-flows\"\n";
     let folder = folder(&[("test.toml", test)]);
     let ran = in_folder(folder.path(), &["export", "test.toml", "--format", "perftest"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -20,6 +20,7 @@ pub use compare::compare;
 pub use config::to_config;
 pub use mismatch::Mismatch;
 pub use record::record;
+pub use settings::settings;
 
 use crate::{Testbed, TestbedError};
 

@@ -6,8 +6,9 @@ use dumper::script::{Placed, Scope, Setting};
 
 use super::config::{POSTED, needs_no_quotes};
 
-/// Settings that differ from the defaults of a test file, besides those of the post line.
-pub(super) fn settings(config: &TestConfig) -> Vec<Setting> {
+/// Settings of a test that differ from the defaults of a test file, besides those of the post line.
+#[must_use]
+pub fn settings(config: &TestConfig) -> Vec<Setting> {
     let (own, plain) = (keys(config), keys(&TestConfig::default()));
     let (requester, responder) = (&config.requester.nic, &config.responder.nic);
     let nics = own.iter().filter(|key| key.name == NIC).filter_map(|key| match key.scope {

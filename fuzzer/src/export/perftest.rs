@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 
 use corpus::{Host, Load, TestConfig, TrafficField, Verb, plural};
+use dumper::script::Scope;
+use executor::script::settings;
 
 use crate::report;
 
@@ -22,6 +24,21 @@ const RETRIES: u8 = 7;
 /// Fields that the command lines say.
 const SAID: [&str; 6] =
     ["num-msgs-per-qp", "mtu", "message-size", "tx-depth", "min-retransmit-timeout", "max-retransmit-retry"];
+
+/// Settings of a host that the command lines say, and those that name it.
+const OF_HOSTS: [&str; 11] = [
+    "nic",
+    "ip-list",
+    "if-name",
+    "switch-port",
+    "pci-addr",
+    "ib-device",
+    "ib-port",
+    "control-ip",
+    "workspace",
+    "traffic-class",
+    "ets",
+];
 
 /// The command lines of both hosts, the injected events, and every setting that perftest does not have.
 #[must_use]
@@ -135,5 +152,11 @@ fn left_out(config: &TestConfig) -> Vec<String> {
             left.push(format!("{} = {}", field.key, field.text(traffic)));
         }
     }
+    let of_nics = settings(config).into_iter().filter(|setting| match setting.scope {
+        Scope::Requester | Scope::Responder => !OF_HOSTS.contains(&setting.key.value.as_str()),
+        Scope::Control => true,
+        Scope::Hosts | Scope::Traffic | Scope::Network => false,
+    });
+    left.extend(of_nics.map(|setting| setting.to_string()));
     left
 }
