@@ -109,9 +109,9 @@ impl Room {
 
     /// Masks of a direction that so many flows may have.
     #[must_use]
-    pub const fn masks_of(self, flows: u32) -> u32 {
-        let tables = flows.div_ceil(if self.entries == 0 { 1 } else { self.entries });
-        if tables == 0 { self.masks } else { self.masks / tables }
+    pub fn masks_of(self, flows: u32) -> u32 {
+        let tables = flows.div_ceil(self.entries.max(1));
+        self.masks.checked_div(tables).unwrap_or(self.masks)
     }
 }
 
