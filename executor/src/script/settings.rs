@@ -9,7 +9,9 @@ use super::config::{POSTED, needs_no_quotes};
 /// Settings of a test that differ from the defaults of a test file, besides those of the post line.
 #[must_use]
 pub fn settings(config: &TestConfig) -> Vec<Setting> {
-    let (own, plain) = (keys(config), keys(&TestConfig::default()));
+    let (own, mut plain) = (keys(config), keys(&with_tables()));
+    // That one has these only so that all sections are there.
+    plain.retain(|key| !["offload", "path"].contains(&&*key.name));
     let (requester, responder) = (&config.requester.nic, &config.responder.nic);
     let nics = own.iter().filter(|key| key.name == NIC).filter_map(|key| match key.scope {
         Scope::Requester if requester == responder => Some(Key { scope: Scope::Hosts, ..key.clone() }),
@@ -60,16 +62,20 @@ fn table(fields: &[String]) -> String {
     if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
 }
 
+/// A plain test with the inner tables that such a test does not have.
+fn with_tables() -> TestConfig {
+    let mut plain = TestConfig::default();
+    for role in Role::ALL {
+        plain.host_mut(role).offload = Some(Offload::default());
+    }
+    plain.network.paths = vec![Path::default()];
+    plain
+}
+
 /// The keys of a test, without its events.
 fn keys(config: &TestConfig) -> Vec<Key> {
     let tables = tables(config);
-    // Inner tables that a plain test does not have.
-    let mut with_tables = TestConfig::default();
-    for role in Role::ALL {
-        with_tables.host_mut(role).offload = Some(Offload::default());
-    }
-    with_tables.network.paths = vec![Path::default()];
-    let plain = self::tables(&with_tables);
+    let plain = self::tables(&with_tables());
     let list = |header: &str| {
         let same = tables.iter().filter(|table| table.header == header);
         let same: Vec<_> = same.map(|one| table(&one.fields(&plain))).collect();
