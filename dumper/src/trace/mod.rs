@@ -116,6 +116,11 @@ impl Trace {
         }
     }
 
+    /// Makes room for so many packets at once.
+    pub fn reserve(&mut self, packets: usize) {
+        self.records.reserve(packets);
+    }
+
     /// Packets in mirror order.
     #[inline]
     pub fn records(&self) -> &[Record] {

@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::host::Host;
-use super::network::{Edge, HostId, Limits, Link, Network, Route, Routes, least_buffer};
+use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
 use super::nic::{Attributes, Dummies, Eswitch as Switch, Nic, QpSetup, Refusal};
 use super::ovs::Ovs;
 use super::packet::TUNNEL;
@@ -70,8 +70,9 @@ pub(super) fn world(
         hosts.len(),
         connections.iter().zip(1..).flat_map(|(connection, number)| routes_of(connection, number, traffic)),
     );
-    let limits = Limits { buffers: &buffers, delay_ns: config.network.longest_delay_ns() };
-    let network = Network::new(links, routes, pipeline, pfc.then_some(&limits));
+    // Each data packet may have an ACK.
+    let packets = traffic.total_packets().saturating_mul(2);
+    let network = Network::new(links, routes, pipeline, pfc.then_some(&buffers), packets);
     let generators = TrafficGenerators::new(traffic, software);
     Ok((World::new(hosts, network, generators, most_packets(config)), connections))
 }

@@ -40,8 +40,8 @@ pub(super) struct World {
     now: Nanos,
     /// The next step of each host by itself, which changes only when the host does.
     due: Vec<Step>,
-    /// True if a host has software for a flow table.
-    has_control: bool,
+    /// The next step of each host's software for a flow table, which likewise changes only when the host does; empty if no host has one.
+    controls: Vec<Step>,
     /// Kept to save allocations.
     events: Vec<HostEvent>,
 }
@@ -58,7 +58,9 @@ impl World {
         let now = Nanos::ZERO;
         let due = hosts.iter().zip(0..).map(|(host, at)| next_of(host, HostId::at(at), now)).collect();
         let has_control = hosts.iter().any(|host| host.ovs.is_some());
-        Self { hosts, network, generators, most_packets, now, due, has_control, events: Vec::new() }
+        let controls = hosts.iter().zip(0..).filter(|_| has_control);
+        let controls = controls.map(|(host, at)| control_of(host, HostId::at(at))).collect();
+        Self { hosts, network, generators, most_packets, now, due, controls, events: Vec::new() }
     }
 
     /// Runs until nothing happens any more. After every step `after` sees the hosts, the network, the host that the step
@@ -96,19 +98,17 @@ impl World {
             let entry = Step::new(link.next_entry(), Kind::Entry, host);
             next = next.min(*due).min(entry).min(Step::new(link.next_arrival(), Kind::Arrival, host));
         }
-        if self.has_control { self.with_control(next) } else { next }
-    }
-
-    /// The same with the software of hosts for flow tables, which looks at them without end: a test ends before.
-    fn with_control(&self, next: Step) -> Step {
-        let has_work = |host: &Host| host.ovs.as_ref().is_some_and(|ovs| ovs.has_work(&self.generators));
-        if next == Step::NEVER && !self.hosts.iter().any(has_work) {
+        if self.controls.is_empty() || next == Step::NEVER && !self.has_work() {
             return next;
         }
-        let controls = self.hosts.iter().enumerate();
-        controls.fold(next, |next, (at, host)| {
-            next.min(Step::new(host.next_control(), Kind::Control, HostId::at(at)))
-        })
+        self.controls.iter().fold(next, |next, control| next.min(*control))
+    }
+
+    /// Returns true if the software of a host has something to do for its flow table but to look at it, which it does without end: a test
+    /// ends before.
+    #[cold]
+    fn has_work(&self) -> bool {
+        self.hosts.iter().any(|host| host.ovs.as_ref().is_some_and(|ovs| ovs.has_work(&self.generators)))
     }
 
     /// Takes a step of a host; returns the host that it touched, and the packet that this host has sent.
@@ -152,6 +152,9 @@ impl World {
                 self.hosts[host.index()].control_flow(host, now, &mut self.network);
             }
             self.due[host.index()] = next_of(&self.hosts[host.index()], host, now);
+            if let Some(control) = self.controls.get_mut(host.index()) {
+                *control = control_of(&self.hosts[host.index()], host);
+            }
         }
         (touched, sent)
     }
@@ -208,6 +211,12 @@ fn next_of(host: &Host, id: HostId, now: Nanos) -> Step {
         Kind::Transmit,
         id,
     ))
+}
+
+/// The next step of a host's software for its flow table.
+#[inline(always)]
+fn control_of(host: &Host, id: HostId) -> Step {
+    Step::new(host.next_control(), Kind::Control, id)
 }
 
 /// Data written of each message at the host that receives it.

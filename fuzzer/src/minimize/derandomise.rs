@@ -289,6 +289,24 @@ mod tests {
         }
     }
 
+    /// The switch pauses senders by the delays of its packets, whether paths or events make them: a NIC that is slower than its link gets the
+    /// same packets at the same times.
+    #[test]
+    fn delays_of_events_pause_senders_as_those_of_paths() {
+        let text = "traffic = { num-connections = 2, num-msgs-per-qp = 60, message-size = 10240, tx-depth = 60 }\n\
+            network = { pfc = true, spray = \"packet\", path = [{ delay-ns = 5_000 }, { delay-ns = 5_050 }] }";
+        let config = corpus::from_toml("test.toml", text).unwrap();
+        let mut slow = NicProfile::default();
+        (slow.receive.packet_ns, slow.receive.buffer_bytes) = (400, 1 << 17);
+        let run = |config: &TestConfig| sim::run(config, [slow.clone(), slow.clone()]).unwrap();
+        let random = run(&config);
+        let paused = random.requester.as_ref().and_then(|host| host.moved("rx_prio0_pause"));
+        assert!(paused.is_some_and(|pauses| pauses > 0), "{paused:?}");
+        let explicit = derandomise(&config, &random).unwrap();
+        assert!(explicit.network.longest_delay_ns() == 0 && explicit.network.pfc, "{explicit}");
+        assert_eq!(run(&explicit).trace.digest(), random.trace.digest());
+    }
+
     /// Four connections over a path that is slower than their links, and has room for three packets.
     #[test]
     fn what_finds_no_room_in_a_queue_becomes_events() {

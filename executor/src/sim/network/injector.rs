@@ -62,17 +62,26 @@ struct Departures {
     places: Vec<Option<Leaving>>,
     /// Places without a packet.
     free: Vec<u32>,
+    on_paths: OnPaths,
+}
+
+/// What is on paths through the switch.
+pub(super) struct OnPaths {
     /// Bytes of the packets towards each host.
-    bytes: Vec<u64>,
+    pub(super) bytes: Vec<u64>,
+    /// Longest time that a packet was sent on its way for, so far.
+    pub(super) longest: Nanos,
 }
 
 impl Departures {
-    fn put(&mut self, leaving: Leaving) -> Later {
+    /// A packet is on its way for a time.
+    fn put(&mut self, leaving: Leaving, time: Nanos) -> Later {
+        self.on_paths.longest = self.on_paths.longest.max(time);
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() as u32 - 1
         });
-        self.bytes[leaving.to.index()] += leaving.bytes();
+        self.on_paths.bytes[leaving.to.index()] += leaving.bytes();
         self.places[place as usize] = Some(leaving);
         Later::Depart(place)
     }
@@ -80,7 +89,7 @@ impl Departures {
     fn take(&mut self, place: u32) -> Option<Leaving> {
         self.free.push(place);
         let leaving = self.places[place as usize].take()?;
-        self.bytes[leaving.to.index()] -= leaving.bytes();
+        self.on_paths.bytes[leaving.to.index()] -= leaving.bytes();
         Some(leaving)
     }
 }
@@ -98,8 +107,8 @@ pub(super) struct Injector {
 }
 
 impl Injector {
-    /// A switch with this pipeline and so many hosts; looks up the flow of each route.
-    pub(super) fn new(pipeline: Pipeline, hosts: usize, routes: &mut Routes) -> Self {
+    /// A switch with this pipeline and so many hosts, which about so many packets will enter; looks up the flow of each route.
+    pub(super) fn new(pipeline: Pipeline, hosts: usize, routes: &mut Routes, packets: u64) -> Self {
         for route in routes.iter_mut() {
             route.flow = pipeline.flow(route.destination, route.dest_qpn);
         }
@@ -107,9 +116,13 @@ impl Injector {
             pipeline,
             held: BTreeMap::new(),
             later: Agenda::new(),
-            departures: Departures { places: Vec::new(), free: Vec::new(), bytes: vec![0; hosts] },
+            departures: Departures {
+                places: Vec::new(),
+                free: Vec::new(),
+                on_paths: OnPaths { bytes: vec![0; hosts], longest: Nanos::ZERO },
+            },
             overtaken: vec![Nanos::ZERO; hosts],
-            mirror: Mirror::new(Vantage::FIRST),
+            mirror: Mirror::new(Vantage::FIRST, packets),
         }
     }
 
@@ -119,9 +132,9 @@ impl Injector {
         self.later.next_at()
     }
 
-    /// Bytes of the packets on paths towards each host.
-    pub(super) fn on_paths(&self) -> &[u64] {
-        &self.departures.bytes
+    /// What is on paths.
+    pub(super) const fn on_paths(&self) -> &OnPaths {
+        &self.departures.on_paths
     }
 
     /// A packet enters.
@@ -159,7 +172,7 @@ impl Injector {
                 }
                 (None, Some(delay)) => {
                     self.note_exit(record, &leaving, rewritten, now + delay);
-                    self.later.note(now + delay, self.departures.put(leaving));
+                    self.later.note(now + delay, self.departures.put(leaving, delay));
                 }
                 (None, None) => {
                     self.note_exit(record, &leaving, rewritten, now);
@@ -219,7 +232,7 @@ impl Injector {
         if at == now {
             leave(&leaving, now, links);
         } else {
-            self.later.note(at, self.departures.put(leaving));
+            self.later.note(at, self.departures.put(leaving, delay));
         }
     }
 

@@ -6,6 +6,9 @@ use dumper::{Event, Exit, Flow, Nanos, Record, Trace};
 use super::route::Route;
 use crate::sim::packet::Packet;
 
+/// Packets that room is made for at the start, at the most: a trace that grows is copied. Room that is not used costs no memory.
+const MOST_RESERVED: u64 = 1 << 21;
+
 /// The trace that the mirrored packets make.
 pub(super) struct Mirror {
     vantage: Vantage,
@@ -13,9 +16,11 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
-    /// The mirror of a switch that no packet has entered.
-    pub(super) const fn new(vantage: Vantage) -> Self {
-        Self { vantage, trace: Trace::new(Origin::Mirror) }
+    /// The mirror of a switch that no packet has entered, and about so many will.
+    pub(super) fn new(vantage: Vantage, packets: u64) -> Self {
+        let mut trace = Trace::new(Origin::Mirror);
+        trace.reserve(packets.min(MOST_RESERVED) as usize);
+        Self { vantage, trace }
     }
 
     /// Adds a packet as it entered; returns its place in the trace.

@@ -13,9 +13,9 @@ use p4::Pipeline;
 
 use injector::Injector;
 pub(super) use link::Link;
+pub(super) use pfc::Pause;
 use pfc::Pfc;
 pub use pfc::least_buffer;
-pub(super) use pfc::{Limits, Pause};
 pub(super) use route::{Route, Routes};
 pub(super) use topology::{Edge, HostId};
 
@@ -32,16 +32,17 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// A network without packets: the hosts' links, the routes of their QPs, the injector's pipeline; with flow control, its
-    /// limits.
+    /// A network without packets: the hosts' links, the routes of their QPs, the injector's pipeline; with flow control, the
+    /// hosts' receive buffers in bytes; the packets that about will enter.
     pub(super) fn new(
         links: Vec<Link>,
         mut routes: Routes,
         pipeline: Pipeline,
-        flow_control: Option<&Limits>,
+        flow_control: Option<&[u64]>,
+        packets: u64,
     ) -> Self {
-        let injector = Injector::new(pipeline, links.len(), &mut routes);
-        let pfc = flow_control.map(|limits| Pfc::new(&links, limits));
+        let injector = Injector::new(pipeline, links.len(), &mut routes, packets);
+        let pfc = flow_control.map(|buffers| Pfc::new(&links, buffers));
         Self { links, routes, injector, pfc }
     }
 

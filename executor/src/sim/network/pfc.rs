@@ -7,6 +7,7 @@
 use corpus::Mtu;
 use dumper::Nanos;
 
+use super::injector::OnPaths;
 use super::link::Link;
 use super::topology::{Edge, HostId};
 use crate::profile::NicProfile;
@@ -22,14 +23,6 @@ const HEADERS: u64 = 14 + 40 + 8 + 12 + 16 + 4 + 4;
 /// first new packet is there.
 const PORT_QUEUE: u64 = 64 << 10;
 
-/// Bounds of flow control in a test.
-pub(in crate::sim) struct Limits<'a> {
-    /// Receive buffers of the hosts' NICs, in bytes.
-    pub(in crate::sim) buffers: &'a [u64],
-    /// Longest delay of a path, in ns. What a full link sends in that time is on the way in any case, whatever waits at the port.
-    pub(in crate::sim) delay_ns: u64,
-}
-
 /// A host is to send nothing, or may send again.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Pause {
@@ -43,6 +36,8 @@ pub(in crate::sim) struct Pause {
 pub(super) struct Pfc {
     /// By host.
     hosts: Vec<FlowControl>,
+    /// Longest time that a packet was on a path for.
+    longest: Nanos,
     later: Agenda<Later>,
 }
 
@@ -114,19 +109,17 @@ pub fn least_buffer(profile: &NicProfile, mtu: Mtu) -> u64 {
 }
 
 impl Pfc {
-    /// Flow control of links that carry nothing.
-    pub(super) fn new(links: &[Link], limits: &Limits) -> Self {
-        let longest =
-            |of: &dyn Fn(&Edge) -> u64| links.iter().map(|link| of(link.edge())).max().unwrap_or_default();
-        let swing = PORT_QUEUE + longest(&round_trip);
-        let xon = swing.saturating_add(longest(&|edge| carried(edge, limits.delay_ns)));
-        let hosts = limits.buffers.iter().map(|buffer| FlowControl {
+    /// Flow control of links that carry nothing, to hosts with these receive buffers.
+    pub(super) fn new(links: &[Link], buffers: &[u64]) -> Self {
+        let longest = links.iter().map(|link| round_trip(link.edge())).max().unwrap_or_default();
+        let xon = PORT_QUEUE + longest;
+        let hosts = buffers.iter().map(|buffer| FlowControl {
             buffer: Gauge::new(buffer / 4 * 3, buffer / 2),
-            queue: Gauge::new(xon.saturating_add(swing), xon),
+            queue: Gauge::new(2 * xon, xon),
             is_paused: false,
             departs: false,
         });
-        Self { hosts: hosts.collect(), later: Agenda::new() }
+        Self { hosts: hosts.collect(), longest: Nanos::ZERO, later: Agenda::new() }
     }
 
     /// Time of its next action.
@@ -143,9 +136,24 @@ impl Pfc {
         begins
     }
 
+    /// Packets are on their way for so long from now on: what a full link sends in that time is so in any case, whatever waits at a port.
+    #[cold]
+    fn lengthen(&mut self, longest: Nanos, links: &[Link]) {
+        let most =
+            |time: Nanos| links.iter().map(|link| carried(link.edge(), time.0)).max().unwrap_or_default();
+        let more = most(longest) - most(self.longest);
+        for FlowControl { queue, .. } in &mut self.hosts {
+            (queue.xoff, queue.xon) = (queue.xoff.saturating_add(more), queue.xon.saturating_add(more));
+        }
+        self.longest = longest;
+    }
+
     /// Notes the packets that wait at the switch's ports, or are on paths to them.
-    pub(super) fn note_queues(&mut self, now: Nanos, links: &[Link], on_paths: &[u64]) {
-        let ports = self.hosts.iter_mut().zip(links).zip(on_paths);
+    pub(super) fn note_queues(&mut self, now: Nanos, links: &[Link], on_paths: &OnPaths) {
+        if on_paths.longest > self.longest {
+            self.lengthen(on_paths.longest, links);
+        }
+        let ports = self.hosts.iter_mut().zip(links).zip(&on_paths.bytes);
         for (to, ((control, link), on_paths)) in ports.enumerate() {
             if !control.is_paused
                 && !control.departs
@@ -163,7 +171,12 @@ impl Pfc {
     }
 
     /// Performs the action that is due now; returns the pause that has reached a host.
-    pub(super) fn handle_later(&mut self, now: Nanos, links: &mut [Link], on_paths: &[u64]) -> Option<Pause> {
+    pub(super) fn handle_later(
+        &mut self,
+        now: Nanos,
+        links: &mut [Link],
+        on_paths: &OnPaths,
+    ) -> Option<Pause> {
         let mut reached = None;
         match self.later.take_due(now)? {
             Later::PausePort(Pause { host, begins }) => {
