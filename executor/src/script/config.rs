@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use corpus::{Repeat, Role, TestConfig, Violation, from_toml_without_events};
+use corpus::{Repeat, RoceSetting, Role, TestConfig, Violation, from_toml_without_events};
 use dumper::script::{
     At, Delivered, Expected, Placed, PostVerb, Problem, Scope, Script, ScriptErrors, Setting, nearest,
 };
@@ -14,14 +14,9 @@ use super::{events, times};
 pub(super) const POSTED: [&str; 4] = ["rdma-verb", "message-size", "mtu", "num-msgs-per-qp"];
 
 /// Keys of the table `roce-parameters` of a host.
-const ROCE: [&str; 6] = [
-    "dcqcn-rp-enable",
-    "dcqcn-np-enable",
-    "min-time-between-cnps",
-    "adaptive-retrans",
-    "slow-restart",
-    "loss-recovery",
-];
+fn roce_keys() -> impl Iterator<Item = &'static str> {
+    RoceSetting::ALL.into_iter().filter_map(|setting| setting.path().strip_prefix("roce-parameters."))
+}
 
 /// The test that a script describes.
 ///
@@ -147,7 +142,7 @@ impl Toml {
             let own = || script.settings.iter().filter(|setting| setting.scope == scope);
             let has_nic = own().any(|setting| setting.key.value == "nic");
             let both = script.settings.iter().filter(|setting| setting.scope == Scope::Hosts && !has_nic);
-            let is_roce = |setting: &&Setting| nearest(&setting.key.value, ROCE).is_some();
+            let is_roce = |setting: &&Setting| nearest(&setting.key.value, roce_keys()).is_some();
             let host = both.chain(own().filter(|setting| !is_roce(setting)));
             toml.section(name, host, &mut problems);
             toml.section(&format!("{name}.roce-parameters"), own().filter(is_roce), &mut problems);

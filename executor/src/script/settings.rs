@@ -9,7 +9,9 @@ use super::config::{POSTED, needs_no_quotes};
 /// Settings of a test that differ from the defaults of a test file, besides those of the post line.
 #[must_use]
 pub fn settings(config: &TestConfig) -> Vec<Setting> {
-    let (own, mut plain) = (keys(config), keys(&with_tables()));
+    let plain_tables = tables(&with_tables());
+    let own = keys(&tables(config), &plain_tables);
+    let mut plain = keys(&plain_tables, &plain_tables);
     // That one has these only so that all sections are there.
     plain.retain(|key| !["offload", "path"].contains(&&*key.name));
     let (requester, responder) = (&config.requester.nic, &config.responder.nic);
@@ -72,13 +74,11 @@ fn with_tables() -> TestConfig {
     plain
 }
 
-/// The keys of a test, without its events.
-fn keys(config: &TestConfig) -> Vec<Key> {
-    let tables = tables(config);
-    let plain = self::tables(&with_tables());
+/// The keys of a test with these tables; of the inner ones without what they have in common with plain ones.
+fn keys(tables: &[Table], plain: &[Table]) -> Vec<Key> {
     let list = |header: &str| {
         let same = tables.iter().filter(|table| table.header == header);
-        let same: Vec<_> = same.map(|one| table(&one.fields(&plain))).collect();
+        let same: Vec<_> = same.map(|one| table(&one.fields(plain))).collect();
         format!("[{}]", same.join(", "))
     };
     let mut keys = Vec::new();
@@ -94,9 +94,9 @@ fn keys(config: &TestConfig) -> Vec<Key> {
         let repeats = tables[..at].iter().any(|before| before.header == of.header);
         let one = |name: &str, value| vec![Key { scope, name: name.to_owned(), value }];
         keys.extend(match (first, inner) {
-            ("control", _) => one(first, table(&of.fields(&plain))),
+            ("control", _) => one(first, table(&of.fields(plain))),
             (_, "offload") => {
-                let (rules, mut fields) = (format!("{}.rule", of.header), of.fields(&plain));
+                let (rules, mut fields) = (format!("{}.rule", of.header), of.fields(plain));
                 if tables.iter().any(|table| table.header == rules) {
                     fields.push(format!("rule = {}", list(&rules)));
                 }

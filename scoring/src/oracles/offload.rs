@@ -68,16 +68,9 @@ impl<'a> Offloaded<'a> {
     /// Kinds that this test does not tell, each with the reason.
     pub(crate) fn unjudged(&self) -> Vec<(Kind, &'static str)> {
         let Self { config, observation, .. } = self;
-        let mut unjudged = Vec::new();
-        let many = config.traffic.load.connections() > 1;
-        if many && config.traffic.gap_ns == 0 {
-            unjudged.push((
-                Kind::SlowFlow,
-                "without pauses between messages (gap-ns) connections compete for the link",
-            ));
-        } else if many && !matches!(config.traffic.load, corpus::Load::Same { .. }) {
-            unjudged.push((Kind::SlowFlow, "connections of different verbs take different times"));
-        }
+        let has_others = config.traffic.load.connections() > 1;
+        let unlike = self.unlike().filter(|_| has_others);
+        let mut unjudged: Vec<_> = unlike.map(|reason| (Kind::SlowFlow, reason)).into_iter().collect();
         let logs = [&observation.requester_control, &observation.responder_control];
         let operates = |role: corpus::Role| config.control.iter().any(|control| control.host == role);
         if corpus::Role::ALL.into_iter().zip(logs).any(|(role, log)| operates(role) && log.is_empty()) {
@@ -140,12 +133,22 @@ impl<'a> Offloaded<'a> {
         Who { role: Role::Eswitch, address, connection }
     }
 
+    /// Reason why connections of this test take different times whatever their flows, if there is one.
+    fn unlike(&self) -> Option<&'static str> {
+        let traffic = &self.config.traffic;
+        match traffic.load {
+            _ if traffic.gap_ns == 0 => {
+                Some("without pauses between messages (gap-ns) connections compete for the link")
+            }
+            corpus::Load::Same { .. } => None,
+            _ => Some("connections of different verbs take different times"),
+        }
+    }
+
     /// The slowest connection, its median message and that of the others, where the connections do not compete for the link, and what
     /// competes at the most explains less than the difference.
     pub(crate) fn slowest(&self) -> Option<(u32, Nanos, Nanos)> {
-        let traffic = &self.config.traffic;
-        let same = matches!(traffic.load, corpus::Load::Same { .. });
-        if !same || traffic.gap_ns == 0 || !self.is_in_hardware() {
+        if self.unlike().is_some() || !self.is_in_hardware() {
             return None;
         }
         let mut times: BTreeMap<u32, Vec<Nanos>> = BTreeMap::new();

@@ -38,6 +38,8 @@ pub(super) struct Pfc {
     hosts: Vec<FlowControl>,
     /// Longest time that a packet was on a path for.
     longest: Nanos,
+    /// Bytes that a full link sends in that time, which are on the way whatever waits at a port.
+    ahead: u64,
     later: Agenda<Later>,
 }
 
@@ -119,7 +121,7 @@ impl Pfc {
             is_paused: false,
             departs: false,
         });
-        Self { hosts: hosts.collect(), longest: Nanos::ZERO, later: Agenda::new() }
+        Self { hosts: hosts.collect(), longest: Nanos::ZERO, ahead: 0, later: Agenda::new() }
     }
 
     /// Time of its next action.
@@ -136,22 +138,11 @@ impl Pfc {
         begins
     }
 
-    /// Packets are on their way for so long from now on: what a full link sends in that time is so in any case, whatever waits at a port.
-    #[cold]
-    fn lengthen(&mut self, longest: Nanos, links: &[Link]) {
-        let most =
-            |time: Nanos| links.iter().map(|link| carried(link.edge(), time.0)).max().unwrap_or_default();
-        let more = most(longest) - most(self.longest);
-        for FlowControl { queue, .. } in &mut self.hosts {
-            (queue.xoff, queue.xon) = (queue.xoff.saturating_add(more), queue.xon.saturating_add(more));
-        }
-        self.longest = longest;
-    }
-
     /// Notes the packets that wait at the switch's ports, or are on paths to them.
     pub(super) fn note_queues(&mut self, now: Nanos, links: &[Link], on_paths: &OnPaths) {
         if on_paths.longest > self.longest {
-            self.lengthen(on_paths.longest, links);
+            let in_it = links.iter().map(|link| carried(link.edge(), on_paths.longest.0));
+            (self.longest, self.ahead) = (on_paths.longest, in_it.max().unwrap_or_default());
         }
         let ports = self.hosts.iter_mut().zip(links).zip(&on_paths.bytes);
         for (to, ((control, link), on_paths)) in ports.enumerate() {
@@ -162,7 +153,8 @@ impl Pfc {
                 control.departs = true;
                 self.later.note(at.max(now), Later::Depart(HostId::at(to)));
             }
-            let Some(begins) = control.queue.note(link.queued_bytes() + on_paths) else { continue };
+            let waiting = (link.queued_bytes() + on_paths).saturating_sub(self.ahead);
+            let Some(begins) = control.queue.note(waiting) else { continue };
             for (from, link) in links.iter().enumerate().filter(|(from, _)| *from != to) {
                 let pause = Pause { host: HostId::at(from), begins };
                 self.later.note(link.pause_reaches_host(now, PAUSE_BYTES), Later::PauseHost(pause));
