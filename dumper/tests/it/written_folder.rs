@@ -181,12 +181,17 @@ fn control() -> impl Strategy<Value = Vec<ControlRecord>> {
         LinkUp,
         Stalled,
     ]);
-    let times = any::<[u64; 3]>().prop_map(|times| times.map(Nanos));
-    let record =
-        (event, option::of(any::<u32>()), times).prop_map(|(event, of, [at_ns, waited_ns, took_ns])| {
+    // A record is not before the one above it, and its operation not longer than its time.
+    let times = any::<[u32; 3]>().prop_map(|times| times.map(|time| Nanos(time.into())));
+    let record = (event, option::of(any::<u32>()), times);
+    vec(record, 0..4).prop_map(|records| {
+        let mut at_ns = Nanos::ZERO;
+        let records = records.into_iter().map(|(event, of, [since, waited_ns, took_ns])| {
+            at_ns = at_ns + since + waited_ns + took_ns;
             ControlRecord { at_ns, event, of, waited_ns, took_ns }
         });
-    vec(record, 0..4)
+        records.collect()
+    })
 }
 
 fn read(path: &Path) -> Observation {
