@@ -40,6 +40,14 @@ impl Tool {
         command
     }
 
+    /// The same for a program that takes long: it is asked to end (SIGTERM) when the thread that started it does, however that
+    /// comes, and ends what it started.
+    pub(crate) fn command_that_ends_with_us(self) -> Command {
+        let mut command = SETPRIV.command();
+        command.args(["--pdeathsig", "TERM", self.program]);
+        command
+    }
+
     /// Runs the command to its end; returns its stdout.
     pub(crate) fn run(self, doing: &str, command: &mut Command) -> Result<String, GuestError> {
         let output = command.output().map_err(|error| self.not_started(doing, &error))?;
@@ -71,4 +79,34 @@ impl Tool {
 pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Stdio;
+    use std::thread;
+
+    use super::*;
+
+    const SLEEP: Tool = Tool { program: "sleep", package: "coreutils" };
+
+    #[test]
+    fn a_program_that_takes_long_ends_with_what_started_it() {
+        let started = thread::spawn(|| {
+            let mut command = SLEEP.command_that_ends_with_us();
+            let child = command.arg("1000").stdout(Stdio::null()).spawn().unwrap();
+            // The kernel knows who its parent is once it has become the program.
+            let is_there = || {
+                std::fs::read_to_string(format!("/proc/{}/comm", child.id()))
+                    .is_ok_and(|name| name.trim() == "sleep")
+            };
+            while !is_there() {
+                thread::yield_now();
+            }
+            child
+        });
+        let mut child = started.join().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(15));
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use corpus::{Repeat, RoceSetting, Role, TestConfig, Violation, from_toml_without_events};
+use corpus::{Repeat, RoceSetting, Role, TestConfig, Violation, clip, from_toml_without_events};
 use dumper::script::{
     At, Delivered, Expected, Placed, PostVerb, Problem, Scope, Script, ScriptErrors, Setting, nearest,
 };
@@ -255,7 +255,7 @@ fn value(value: &Placed<String>) -> Result<(String, usize), Problem> {
     if !is_plain(text) {
         let help =
             "write a number, true, false, a word, or what a test file would have there, such as [1, 2]";
-        return Err(Problem::new(value.at, "is no value", help));
+        return Err(Problem::new(value.at, format!("`{}` is no value", clip(text)), help));
     }
     Ok((format!("\"{text}\""), 1))
 }

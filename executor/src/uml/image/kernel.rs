@@ -13,7 +13,7 @@ use crate::guests::apt::{Apt, Archives, Package, check_space};
 use crate::guests::error::At as _;
 use crate::guests::manifest::{Manifest, digest_of_bytes};
 use crate::guests::store::{remove, replace};
-use crate::guests::tool::{BC, BISON, FLEX, GCC, MAKE, TAR, XZ, last_lines};
+use crate::guests::tool::{BC, BISON, FLEX, GCC, MAKE, SETPRIV, TAR, XZ, last_lines};
 use crate::guests::{Event, GuestError, Kernel, Options};
 
 /// The configuration.
@@ -146,7 +146,7 @@ pub(super) fn build(
             None
         }
     };
-    for tool in [FLEX, BISON, BC, XZ, TAR] {
+    for tool in [SETPRIV, MAKE, FLEX, BISON, BC, XZ, TAR] {
         tool.run(&format!("looking for {}", tool.program), tool.command().arg("--version"))?;
     }
     match &build.source {
@@ -197,7 +197,10 @@ fn of_debian(
         apt.fetch(std::slice::from_ref(&package), &work.join("source"), &work, tell)?;
         let packed = work.join(format!("usr/src/linux-source-{name}.tar.xz"));
         tell(Event::Step("unpacking the source"));
-        TAR.run("unpacking the source", TAR.command().arg("-xf").arg(&packed).arg("-C").arg(&work))?;
+        TAR.run(
+            "unpacking the source",
+            TAR.command_that_ends_with_us().arg("-xf").arg(&packed).arg("-C").arg(&work),
+        )?;
         let source = work.join(format!("linux-source-{name}"));
         make(&source, |file| source.join(file), build.options, tell)?;
         let files = built(&source, build.options, new)?;
@@ -275,7 +278,7 @@ fn make(
     let wanted = source.join("lumina.config");
     put(&wanted, &configuration(options))?;
     let make = || {
-        let mut make = MAKE.command();
+        let mut make = MAKE.command_that_ends_with_us();
         make.arg("-C").arg(source).arg("ARCH=um").env("KCONFIG_ALLCONFIG", &wanted);
         make
     };
