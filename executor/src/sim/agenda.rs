@@ -159,6 +159,15 @@ impl<T> Agenda<T> {
     /// The next thing to do, if its time has come.
     #[inline]
     pub(super) fn take_due(&mut self, now: Nanos) -> Option<T> {
+        if !self.heap.is_empty() {
+            return self.take_due_of_both(now);
+        }
+        let ((at, _), _) = self.line.front()?;
+        if *at > now { None } else { self.line.pop_front().map(|(_, what)| what) }
+    }
+
+    /// The same, where entries are in the heap too.
+    fn take_due_of_both(&mut self, now: Nanos) -> Option<T> {
         if self.next_at()? > now {
             return None;
         }

@@ -105,15 +105,14 @@ impl Host {
         }
         let scheduled = self.next_scheduled(now);
         let Some(eswitch) = &self.nic.eswitch else { return scheduled };
-        let scheduled = scheduled.map(|at| at.max(eswitch.takes_from()));
         sooner(scheduled, eswitch.next_egress())
     }
 
     /// Time at which the NIC may schedule a packet.
     #[inline]
     fn next_scheduled(&self, now: Nanos) -> Option<Nanos> {
-        let ready = self.nic.next_transmit(now)?;
-        Some(ready.max(self.room).max(self.scheduler_free))
+        let ready = self.nic.next_transmit(now)?.max(self.room).max(self.scheduler_free);
+        Some(self.nic.eswitch.as_ref().map_or(ready, |eswitch| ready.max(eswitch.takes_from())))
     }
 
     /// The switch pauses this host, or no more.
@@ -140,13 +139,17 @@ impl Host {
         Nanos(cable_free.saturating_sub(self.pipeline_ps).div_ceil(1_000))
     }
 
-    /// Sends the next packet from this host; with a switch of its own, one that was looked up goes on the cable, or the next one is looked
-    /// up.
+    /// Sends the next packet from this host; with a switch of its own, packets that were looked up go on the cable, and the next one is
+    /// looked up.
     #[inline]
     pub(super) fn transmit(&mut self, own: HostId, now: Nanos, network: &mut Network) -> Option<Sent> {
-        if let Some(packet) = self.nic.eswitch.as_mut().and_then(|eswitch| eswitch.take_egress(now)) {
-            self.put_on_cable(own, packet, now, network);
-            return None;
+        if self.nic.eswitch.is_some() {
+            while let Some(packet) = self.nic.eswitch.as_mut().and_then(|eswitch| eswitch.take_egress(now)) {
+                self.put_on_cable(own, packet, now, network);
+            }
+            if self.next_scheduled(now).is_none_or(|at| at > now) {
+                return None;
+            }
         }
         let packet = self.nic.poll_transmit(now)?;
         self.scheduler_free = now + Nanos(self.nic.profile().transmit.packet_ns);

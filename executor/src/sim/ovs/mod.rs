@@ -201,8 +201,15 @@ impl Ovs {
         }
     }
 
-    /// Sees the NIC after a step: packets without an entry, and functions that can be unbound.
+    /// Sees the NIC after a step: packets without an entry, and functions that can be unbound. Mostly there are none.
+    #[inline]
     pub(super) fn look(&mut self, now: Nanos, eswitch: &mut Eswitch, generators: &TrafficGenerators) {
+        if eswitch.has_upcalls() || !self.unbinding.is_empty() {
+            self.see(now, eswitch, generators);
+        }
+    }
+
+    fn see(&mut self, now: Nanos, eswitch: &mut Eswitch, generators: &TrafficGenerators) {
         if self.gone {
             return;
         }

@@ -142,6 +142,12 @@ impl Eswitch {
         self.qps[qp as usize].last
     }
 
+    /// Returns true if there are QPs of whose packets one had no entry.
+    #[inline]
+    pub(in crate::sim) fn has_upcalls(&self) -> bool {
+        !self.upcalls.is_empty()
+    }
+
     /// A QP of whose packets one had no entry, once for all of them since it had one.
     pub(in crate::sim) fn take_upcall(&mut self) -> Option<u32> {
         self.upcalls.pop_front()
