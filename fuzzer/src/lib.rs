@@ -25,6 +25,7 @@ pub mod predict;
 pub mod repeat;
 pub mod report;
 pub mod run;
+pub mod signature;
 pub mod statistics;
 pub mod strategy;
 pub mod version;

@@ -1,5 +1,7 @@
 //! `compare`: strategies side by side.
 
+mod refused;
+
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -170,5 +172,5 @@ fn wrong_requests_are_answered() {
     let ran = in_folder(folder.path(), &with("random", "nic.toml", "c"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     fs::write(folder.path().join("nic.toml"), "link.rate-gbps = 50\n").unwrap();
-    says(&with("random", "nic.toml", "c"), "was run on another target, NIC or version, or with other limits");
+    says(&with("random", "nic.toml", "c"), "was run on another target or NIC, or with other limits");
 }

@@ -6,13 +6,13 @@ use corpus::Role;
 use corpus::store::Store;
 use executor::Nic;
 use mutators::Target;
-use scoring::Kind;
 
 use super::error::CampaignError;
 use super::request::Request;
 use super::settings::Settings;
 use crate::finding::{self, Copied};
 use crate::policy::Policy;
+use crate::signature::check_signature;
 
 /// Refuses one NIC where a target needs two.
 pub(super) fn check_nics(target: &Target, names: &[String; 2], nics: &[Nic; 2]) -> Result<(), CampaignError> {
@@ -112,14 +112,8 @@ pub(super) fn unchanged(
 /// Refuses a text that is not a signature: nothing would ever be ignored by it.
 pub(super) fn check_signatures(signatures: &[String]) -> Result<(), CampaignError> {
     for signature in signatures {
-        let mut parts = signature.split('/');
-        let is_kind = parts.next().is_some_and(|kind| Kind::ALL.iter().any(|known| known.name() == kind));
-        if !is_kind || parts.count() < 2 {
-            return Err(CampaignError::Usage(format!(
-                "--ignore {signature}: is no signature; one begins with kind, role and rule, as in \
-                 gbn-violation/responder/nak-again"
-            )));
-        }
+        check_signature(signature)
+            .map_err(|error| CampaignError::Usage(format!("--ignore {signature}: {error}")))?;
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ pub const SUMMARY: &str = "summary.json";
 const RESERVE: u64 = 6 << 20;
 
 /// Held locked by the process that works in the folder.
-const LOCK: &str = ".lock";
+pub(crate) const LOCK: &str = ".lock";
 /// There while a campaign is being made: the files beside it are of an attempt that did not get as far as
 /// [`SETTINGS`].
 const BEGINNING: &str = ".beginning";
@@ -73,7 +73,7 @@ pub(super) fn holds_campaign(path: &Path) -> bool {
 }
 
 /// The lock of a campaign's folder, which is made if it is not there. Dropping it lets others in.
-pub(super) fn lock(path: &Path) -> Result<fs::File, CampaignError> {
+pub(crate) fn lock(path: &Path) -> Result<fs::File, CampaignError> {
     fs::create_dir_all(path).map_err(io_error(path, "cannot be made"))?;
     let name = path.join(LOCK);
     let file = fs::File::create(&name).map_err(io_error(&name, "cannot be written"))?;

@@ -13,6 +13,7 @@ use super::progress::CountBar;
 use super::{Exit, Format};
 use crate::campaign::Stop;
 use crate::compare::{self, Evaluation, Plan, Until};
+use crate::signature;
 use crate::strategy::Strategy;
 
 const AFTER_HELP: &str = "\
@@ -26,8 +27,8 @@ censored. The first strategy is compared with each of the others: ratio of the r
 the survival curves with Holm's correction, and A12, the probability that a run of the first one is earlier, with its 95 % \
 interval (docs/search.md).
 
-The folder keeps the runs (runs.jsonl): the same command runs only what is missing, so that it may be interrupted, and given \
-more seeds, strategies or NICs. Survival curves are drawn into curves.svg.
+The folder, new or empty at first, keeps the runs (runs.jsonl): the same command of the same build of the program runs only what \
+is missing, so that it may be interrupted, and given more seeds, strategies or NICs. Survival curves are drawn into curves.svg.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 130 interrupted and saved.";
 
@@ -65,7 +66,7 @@ pub(super) struct Args {
     /// Runs at a time [default: as for `campaign`].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder of the runs [default: compare-TARGET].
+    /// Folder of the runs, new or empty at first [default: compare-TARGET].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Format of the result.
@@ -109,7 +110,7 @@ impl Args {
         }
     }
 
-    /// Says what is listed twice.
+    /// Refuses what is listed twice, and signatures that no finding has or two rows would count.
     fn check(&self) -> Result<(), Exit> {
         let twice = |what: &str, listed: Vec<String>| {
             let again = listed.iter().enumerate().find(|(at, one)| listed[..*at].contains(one));
@@ -123,7 +124,21 @@ impl Args {
             }
         };
         twice("strategies", self.strategies.iter().map(ToString::to_string).collect())?;
-        twice("nic", self.nic.clone())
+        twice("nic", self.nic.clone())?;
+        twice("find", self.find.clone())?;
+        self.check_find().map_err(|message| bad_message("bad request", &message, self.format))
+    }
+
+    fn check_find(&self) -> Result<(), String> {
+        for one in &self.find {
+            signature::check_beginning(one).map_err(|error| format!("--find {one}: {error}"))?;
+            if let Some(longer) = self.find.iter().find(|other| *other != one && other.starts_with(one)) {
+                return Err(format!(
+                    "--find: {longer} begins with {one}, so that its findings would count in both rows; list one of the two"
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -138,17 +153,17 @@ fn compare(args: &Args) -> Result<Exit, Exit> {
     bar.finish();
     let runs = ran.map_err(|error| fail(error, args.format))?;
     let evaluation = compare::evaluate(&plan, &runs);
+    let interrupted = stop.is_asked();
+    let printed = match args.format {
+        Format::Json => print_json(&Document { interrupted, evaluation: &evaluation }),
+        Format::Text => print(&compare::text(&evaluation)),
+    };
     let drawn = compare::svg(&evaluation)
         .and_then(|drawn| std::fs::write(plan.folder.join(CURVES), drawn).map_err(|error| error.to_string()));
     if let Err(error) = drawn {
         complain(&format!("error: {}: cannot be drawn: {error}", plan.folder.join(CURVES).display()));
         return Err(Exit::Failed);
     }
-    let interrupted = stop.is_asked();
-    let printed = match args.format {
-        Format::Json => print_json(&Document { interrupted, evaluation: &evaluation }),
-        Format::Text => print(&compare::text(&evaluation)),
-    };
     if printed == Exit::Done && interrupted {
         complain(&"interrupted; the same command runs what is missing");
         return Ok(Exit::Interrupted);

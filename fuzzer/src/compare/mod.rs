@@ -1,8 +1,11 @@
 //! Search strategies side by side: the executions that each needs to find the anomalies of NICs, over many seeds.
 
 mod evaluate;
+mod kept;
 mod plot;
 mod runs;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::path::PathBuf;
@@ -10,8 +13,9 @@ use std::path::PathBuf;
 use executor::TestbedName;
 
 pub use evaluate::{Comparison, Evaluation, Overall, Row, Sample, evaluate};
+pub use kept::{Found, Ran};
 pub use plot::svg;
-pub use runs::{Found, Ran, run};
+pub use runs::run;
 pub use text::text;
 
 use crate::strategy::Strategy;
@@ -54,6 +58,15 @@ pub enum Until {
 }
 
 impl Until {
+    /// Returns true if a signature is one of an anomaly that is counted.
+    fn counts(&self, anomaly: &str, signature: &str) -> bool {
+        match self {
+            Self::First => true,
+            Self::All(_) => signature.starts_with(anomaly),
+            Self::Each => signature == anomaly,
+        }
+    }
+
     /// Returns true if a run that has found these signatures ends.
     fn is_reached(&self, found: &[Found]) -> bool {
         match self {

@@ -44,7 +44,7 @@ pub fn svg(evaluation: &Evaluation) -> Result<String, String> {
                 .light_line_style(TRANSPARENT)
                 .draw()
                 .map_err(failed)?;
-            for (at, sample) in row.samples.iter().enumerate() {
+            for (at, sample) in row.samples.iter().enumerate().filter(|(_, sample)| sample.runs > 0) {
                 let colour = COLOURS[at % COLOURS.len()];
                 let mut points = vec![(1.0, 1.0)];
                 for (when, left) in curve(&sample.times) {

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::Evaluation;
-use super::evaluate::Comparison;
+use super::evaluate::{Comparison, Overall};
 
 /// The tables of a comparison.
 #[must_use]
 pub fn text(evaluation: &Evaluation) -> String {
-    let Evaluation { target, executions, seeds, rows, overall } = evaluation;
+    let Evaluation { target, executions, seeds, strategies, rows, overall } = evaluation;
     let mut text = format!(
         "{target}: executions to the anomaly, {seeds} seeds of at most {executions} executions\n\n\
          {:<28} {:<44} {:<24} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8}\n",
@@ -16,17 +16,15 @@ pub fn text(evaluation: &Evaluation) -> String {
     );
     for row in rows {
         for sample in &row.samples {
-            let [q1, q2, q3] =
-                sample.quartiles.map(|at| at.map_or_else(|| "-".to_owned(), |at| format!("{at:.0}")));
-            let found = format!("{}/{}", sample.found, sample.runs);
+            let [q1, q2, q3] = sample.quartiles.map(|at| number(at, 0));
+            let found = sample.found.map_or_else(none, |found| format!("{found}/{}", sample.runs));
+            let (mean, seconds) = (number(sample.restricted_mean, 0), number(sample.mean_s, 2));
             let _ = writeln!(
                 text,
-                "{:<28} {:<44} {:<24} {found:>7} {:>9.0} {q1:>8} {q2:>8} {q3:>8} {:>8.2}",
+                "{:<28} {:<44} {:<24} {found:>7} {mean:>9} {q1:>8} {q2:>8} {q3:>8} {seconds:>8}",
                 row.nic,
                 row.anomaly,
                 sample.strategy.to_string(),
-                sample.restricted_mean,
-                sample.mean_s
             );
         }
         let first = row.samples.first().map(|sample| sample.strategy.to_string()).unwrap_or_default();
@@ -40,21 +38,35 @@ pub fn text(evaluation: &Evaluation) -> String {
             );
         }
     }
-    let first = rows.first().and_then(|row| row.samples.first()).map(|one| one.strategy.to_string());
-    for one in overall {
+    if rows.is_empty() {
+        text.push_str("\nNothing was found: there is nothing to compare.\n");
+        return text;
+    }
+    let Some((first, others)) = strategies.split_first() else { return text };
+    for other in others {
+        let Some(Overall { rows, ratio, p, better, worse, .. }) =
+            overall.iter().find(|overall| overall.against == *other)
+        else {
+            let _ = writeln!(text, "\n{first} / {other}: nothing to compare, as no row has runs of both");
+            continue;
+        };
         let _ = writeln!(
             text,
-            "\n{} / {}, over all: mean {:.2}, log-rank p {} (rows as strata); {} of {} rows better (Holm's p below 0.01), {} worse (A12's interval below 0.5)",
-            first.as_deref().unwrap_or_default(),
-            one.against,
-            one.ratio,
-            Short(one.p),
-            one.better,
-            rows.len(),
-            one.worse
+            "\n{first} / {other}, over all: mean {ratio:.2}, log-rank p {p} (rows as strata); {better} of {rows} rows better (Holm's p below 0.01), {worse} worse (A12's interval below 0.5)",
+            p = Short(*p),
         );
     }
     text
+}
+
+/// Sign for a number that there is not.
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// A number with so many decimals.
+fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or_else(none, |value| format!("{value:.decimals$}"))
 }
 
 /// A probability in two digits.
