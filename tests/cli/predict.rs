@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::run::{Ran, lumina_fuzz};
+use crate::run::{Ran, folder, in_folder, lumina_fuzz};
 
 fn predict(arguments: &str) -> Ran {
     lumina_fuzz(["predict", "corruption"].into_iter().chain(arguments.split_whitespace()))
@@ -58,6 +58,15 @@ fn text_has_the_question_and_the_answer() {
     insta::assert_snapshot!("predict_corruption", ran.stdout);
 }
 
+/// Messages of 2 GiB have more than one.
+#[test]
+fn a_message_may_have_several_time_outs() {
+    let said = predict("--loss 1e-3 --message-size 2147483648").stdout;
+    assert!(said.contains("\n2.23 time-outs in each message\n") && !said.contains("in 0 messages"), "{said}");
+    let said = predict("--loss 1e-3").stdout;
+    assert!(said.contains("\none time-out in 929 messages\n"), "{said}");
+}
+
 #[test]
 fn wrong_values_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,6 +87,11 @@ fn wrong_values_are_refused() {
         ("--loss 0.1 --message-size 2147483649", "must be at most 2147483648"),
         ("--loss 0.1 --sizes websearch --message-size 5", "cannot be used with"),
         ("--loss 0.1 --sizes there-is-none", "there-is-none"),
+        ("--loss 0.1 --slo p99=1ms", "'--loss <P>' cannot be used with '--slo"),
+        ("--loss 0.1 --timeout 5", "'--loss <P>' cannot be used with '--timeout"),
+        ("--loss 0.1 --within 5", "'--loss <P>' cannot be used with '--within"),
+        ("--loss 0.1 --slo p99=1ms --timeout 5 --within 5", "cannot be used with"),
+        ("--slo p99=1ms", "--nic-from"),
         (&format!("--loss 0.1 --sizes {file}"), "point 3"),
     ] {
         let ran = predict(arguments);
@@ -124,6 +138,89 @@ fn a_profile_is_predicted() {
     {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
+}
+
+/// Over paths that are 186 µs apart, as in the test below.
+fn of_nic(nic: &str) -> Ran {
+    let folder = folder(&[("mine.toml", nic)]);
+    let ran = in_folder(folder.path(), &["predict", "multipath", "--delay", "186us", "--nic", "./mine.toml"]);
+    assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
+    ran
+}
+
+/// A sender that waits for ACKs, or takes too long for a packet, is in the number.
+#[test]
+fn limits_of_the_sender_count() {
+    for (field, percent, needs) in [
+        ("requester.window-packets = 64", "7.4 %", "865"),
+        ("requester.window-packets = 512", "59.2 %", "865"),
+        ("transmit.packet-ns = 100", "44.2 %", "44"),
+    ] {
+        let said = of_nic(&format!("base = \"left\"\n{field}\n")).stdout;
+        let note = format!("mine has {field}, and needs {needs} for more than {percent}: ");
+        assert!(said.contains(&note) && said.contains(&format!("  {:<16}{percent}", "mine")), "{said}");
+        assert!(!said.contains("below "), "{said}");
+    }
+    let said = of_nic("base = \"left\"\nrequester.window-packets = 865\n").stdout;
+    assert!(!said.contains("mine has"), "{said}");
+}
+
+/// Packets of the long path count as lost: of what is sent again there is no formula.
+#[test]
+fn losses_that_are_none_are_named() {
+    for (fields, note) in [
+        ("loss-by = \"psn\"", "mine has reorder.loss-by = \"psn\", and needs \"span\" at full speed: "),
+        ("loss-span-packets = 64", "mine has reorder.loss-span-packets = 64, and needs 843 at full speed: "),
+    ] {
+        let said = of_nic(&format!("base = \"left\"\n[reorder]\n{fields}\n")).stdout;
+        assert!(said.contains(note) && said.contains("spurious NAKs"), "{said}");
+        assert!(said.contains(&format!("  {:<16}below 100 %", "mine")), "{said}");
+    }
+    let said = lumina_fuzz(["predict", "multipath", "--delay", "186us", "--nic", "irn"]).stdout;
+    assert!(said.contains("below 100 %") && said.contains("reorder.loss-by"), "{said}");
+    let timer = of_nic("base = \"irn\"\nreorder.loss-by = \"timer\"\n").stdout;
+    assert!(!timer.contains("below "), "{timer}");
+}
+
+/// A test over the two paths that [`of_nic`] is about.
+const TWO_PATHS: &str = "\
+[requester]
+nic = \"./mine.toml\"
+roce-parameters = { loss-recovery = \"selective-repeat\" }
+[responder]
+nic = \"./mine.toml\"
+roce-parameters = { loss-recovery = \"selective-repeat\" }
+[traffic]
+num-connections = 5
+num-msgs-per-qp = 200
+message-size = 8192
+tx-depth = 200
+[network]
+spray = \"packet\"
+spray-packets = \"data\"
+pfc = true
+[[network.path]]
+[[network.path]]
+delay-ns = 186_000
+";
+
+/// A window of 64 packets: the prediction is that of a run, within 3 %.
+#[test]
+fn a_run_has_the_throughput_of_the_window() {
+    let nic = "base = \"left\"\nrequester.window-packets = 64\n";
+    let folder = folder(&[("mine.toml", nic), ("test.toml", TWO_PATHS)]);
+    let json = |args: &[&str]| {
+        let ran = in_folder(folder.path(), &[args, &["--format", "json"]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.json()
+    };
+    let ran = json(&["run", "test.toml"])["one_path"]["goodput_bps"].as_f64().unwrap();
+    let predicted =
+        &json(&["predict", "multipath", "--delay", "186us", "--nic", "./mine.toml"])["engines"][0];
+    assert_eq!(predicted["limit"]["field"], "requester.window-packets");
+    // Of 200 Gb/s, packets of 1,024 bytes of payload and 82 bytes besides.
+    let predicted = predicted["throughput"].as_f64().unwrap() * 200e9 * 1_024.0 / 1_106.0;
+    assert!((ran / predicted - 1.0).abs() < 0.03, "{ran} and {predicted}");
 }
 
 #[test]

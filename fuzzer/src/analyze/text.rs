@@ -217,7 +217,7 @@ fn reordering(text: &mut String, judged: &Judged) {
         let percent = digits(reordered as f64 * 100.0 / packets.max(1) as f64);
         let _ = writeln!(
             text,
-            "  to the {host}: {reordered} of {packets} packets ({percent} %), overtaken by up to {extent} packets and {late_ns}, \
+            "  to the {host}: {reordered} of {packets} packets ({percent} %), up to {extent} packets and {late_ns} late, \
              {n_reordering}-reordered; {} NAKs and {} retransmissions of packets that were not lost",
             one.spurious_naks, one.spurious_retransmissions
         );

@@ -24,7 +24,7 @@ pub fn text(question: &Question, forecast: &Forecast) -> String {
     }
     line(&mut text, "all", [of_message, of_packet, of_packet_printed].map(TimeOuts::total));
     if of_message.total() > 0.0 {
-        let _ = writeln!(text, "\none time-out in {} messages", digits((1.0 / of_message.total()).round()));
+        let _ = writeln!(text, "\n{}", frequency(of_message.total()));
     }
     if cost.total() > 0.0 {
         let _ = writeln!(text, "\ncost            {}", costs(cost));
@@ -39,6 +39,18 @@ pub fn text(question: &Question, forecast: &Forecast) -> String {
 fn line(text: &mut String, name: &str, numbers: [f64; 3]) {
     let [message, packet, printed] = numbers.map(digits);
     let _ = writeln!(text, "  {name:<14}{message:<15}{packet:<14}{printed}");
+}
+
+/// Frequency of time-outs, of which a message has so many in the mean.
+fn frequency(of_message: f64) -> String {
+    let messages = (1.0 / of_message).round();
+    if messages > 1.0 {
+        return format!("one time-out in {} messages", digits(messages));
+    }
+    match digits(of_message).as_str() {
+        "1" => "one time-out in each message".into(),
+        many => format!("{many} time-outs in each message"),
+    }
 }
 
 fn asked(question: &Question) -> String {
@@ -181,6 +193,25 @@ fn planned(plan: &Planned) -> String {
                 "for at most {} time-outs of a message no protection is enough: {left} are left, most of them {cause}\n",
                 digits(plan.at_most)
             )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_may_have_several_time_outs() {
+        for (of_message, says) in [
+            (3.99e-7, "one time-out in 2506266 messages"),
+            (0.5, "one time-out in 2 messages"),
+            (0.7, "0.7 time-outs in each message"),
+            (1.0, "one time-out in each message"),
+            (2.2269, "2.23 time-outs in each message"),
+            (4096.0, "4096 time-outs in each message"),
+        ] {
+            assert_eq!(frequency(of_message), says);
         }
     }
 }

@@ -52,7 +52,7 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
             let (goodput, alone) = (number("goodput-kbps")?, number("one-path-goodput-kbps")?);
             let extent = number("extent-packets")?;
             let percent = digits(goodput as f64 * 100.0 / alone.max(1) as f64);
-            format!("keeps {percent} % of its goodput, packets overtaken by up to {extent}")
+            format!("keeps {percent} % of its goodput, packets up to {extent} packets late")
         }
         (Rule::ReissueAddress, _) => "retransmits a Read with a wrong address or length".into(),
         (Rule::RtoAboveMaximum, _) => {

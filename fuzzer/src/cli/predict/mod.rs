@@ -67,14 +67,15 @@ struct Corruption {
     /// Look for the loss that the NICs of a campaign tolerate: its folder.
     #[arg(long, value_name = "CAMPAIGN", requires = "slo", conflicts_with_all = ["loss", "merged_acks", "at_most"])]
     nic_from: Option<PathBuf>,
+    // `requires` is not enough: clap waives a required argument that conflicts with a given one, as `--nic-from` does with `--loss`.
     /// With `--nic-from`: percent of the messages that have to complete within a time, such as p99.9=1ms.
-    #[arg(long, value_name = "pPERCENT=TIME", requires = "nic_from")]
+    #[arg(long, value_name = "pPERCENT=TIME", requires = "nic_from", conflicts_with = "loss")]
     slo: Option<Slo>,
     /// With `--nic-from`: `min-retransmit-timeout` of the QPs.
-    #[arg(long, value_name = "N", requires = "nic_from", default_value_t = 14, value_parser = clap::value_parser!(u8).range(1..=31))]
+    #[arg(long, value_name = "N", requires = "nic_from", conflicts_with = "loss", default_value_t = 14, value_parser = clap::value_parser!(u8).range(1..=31))]
     timeout: u8,
     /// With `--nic-from`: how far the ends of the answer's interval may be from it; where it is wider, too few losses were seen.
-    #[arg(long, value_name = "PERCENT", requires = "nic_from", default_value_t = 25, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", requires = "nic_from", conflicts_with = "loss", default_value_t = 25, value_parser = clap::value_parser!(u8).range(1..=100))]
     within: u8,
     /// Links of each direction.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]

@@ -5,13 +5,13 @@ use std::path::Path;
 use clap::ValueEnum;
 use corpus::Mtu;
 use dumper::Nanos;
-use executor::profile;
+use executor::profile::{self, ReorderEngine};
 
 use super::mtu;
 use crate::cli::numbers::whole;
 use crate::cli::output::{bad_file, print, print_json};
 use crate::cli::{Exit, Format};
-use crate::predict::multipath::{self, Engine, Setting};
+use crate::predict::multipath::{self, Engine, Sender, Setting};
 
 pub(super) const AFTER_HELP: &str = "\
 Examples:
@@ -19,9 +19,12 @@ Examples:
   lumina-fuzz predict multipath --rate 200 --delay 186us --connections 5 --engine pool
   lumina-fuzz predict multipath --delay 20us --connections 64 --nic my-engine.toml --format json
 
-How to read it: \"overtaken by\" is how many packets of its own connection pass a packet of the long path; an engine has to note as many. \
-Throughput is what the engine keeps up with at a steady rate, as a share of the link, with the receive.packet-ns of --nic. `lumina-fuzz run` with two \
-[[network.path]]s, spray = \"packet\", pfc = true measures it, and less where an engine is many times slower than the link (docs/multipath.md).";
+How to read it: the extent is the distance in PSNs from the first missing packet of a connection to the last one that has arrived; an engine \
+has to note as many packets. About half of those in between have overtaken the missing one, the others are delayed too. Throughput is what the \
+engine keeps up with at a steady rate, as a share of the link; with --nic, at most what the window and the transmit.packet-ns of that NIC let it \
+send, and what its receive.packet-ns leaves. \"below\" says that a field, named beneath, makes it less by an amount that no formula has: there is \
+no room for the extent, or delayed packets count as lost. `lumina-fuzz run` with two [[network.path]]s, spray = \"packet\", pfc = true measures it, \
+and less where an engine is many times slower than the link (docs/multipath.md).";
 
 pub(super) const ABOUT: &str = "\
 Throughput of NICs that get packets over two paths of different length, by the way in which they note packets that overtake others: by \
@@ -30,10 +33,10 @@ formula, without a run (docs/multipath.md).
 A NIC that keeps packets out of order accesses a bitmap for each packet. Where that takes longer than a packet on the link, the NIC is the \
 bottleneck, and flow control slows the sender down. A NIC of go-back-N takes a packet that was overtaken for a lost one.";
 
-/// Engines, by the shipped profile that has them.
+/// Engines, with the times of shipped profiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Named {
-    /// A ring of bits for each connection (the ideal; IRN).
+    /// A ring of bits for each connection (the ideal).
     Ring,
     /// Chained blocks that connections share (MELO+).
     Pool,
@@ -59,7 +62,7 @@ pub(super) struct Multipath {
     /// The engine, with the times of LEFT's authors [default: all of them].
     #[arg(long, value_enum, conflicts_with = "nic")]
     engine: Option<Named>,
-    /// The engine of a NIC profile, by name (`nics list`) or path.
+    /// The engine, window and rates of a NIC profile, by name (`nics list`) or path.
     #[arg(long, value_name = "NIC")]
     nic: Option<String>,
     /// Path MTU.
@@ -79,17 +82,21 @@ fn delay(text: &str) -> Result<Nanos, String> {
 }
 
 impl Named {
-    /// Its name, and the fields of the profile that has it.
+    /// Its name, and the fields of the profile that has it, with a sender without limits.
     fn engine(self) -> Result<Engine, profile::ProfileError> {
         let nic = match self {
-            Self::Ring => "irn",
+            // LEFT's loss detection: IRN's takes every overtaken packet for lost.
+            Self::Ring | Self::Left => "left",
             Self::Pool => "melo",
             Self::LeftNoGather => "left-no-gather",
-            Self::Left => "left",
             Self::GoBackN => "reference",
         };
+        let mut reorder = profile::load(nic, Path::new(""))?.reorder;
+        if self == Self::Ring {
+            reorder.engine = ReorderEngine::Ring;
+        }
         let name = self.to_possible_value().map(|value| value.get_name().to_owned());
-        Ok(Engine { name: name.unwrap_or_default(), reorder: profile::load(nic, Path::new(""))?.reorder })
+        Ok(Engine { name: name.unwrap_or_default(), reorder, sender: Sender::default() })
     }
 }
 
@@ -99,8 +106,9 @@ impl Multipath {
         let named = match (&self.nic, self.engine) {
             (Some(nic), _) => {
                 let profile = profile::load(nic, Path::new(""))?;
+                let sender = Sender::of(&profile);
                 return Ok((
-                    vec![Engine { name: profile.name, reorder: profile.reorder }],
+                    vec![Engine { name: profile.name, reorder: profile.reorder, sender }],
                     profile.link.rate_gbps,
                     Nanos(profile.receive.packet_ns),
                 ));

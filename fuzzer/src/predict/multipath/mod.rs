@@ -1,5 +1,8 @@
 //! What is to be expected of a NIC whose packets take two paths, of which one is longer (docs/multipath.md).
 
+mod field;
+mod sender;
+mod short;
 mod text;
 mod throughput;
 
@@ -7,6 +10,8 @@ use dumper::Nanos;
 use executor::profile::{Reorder, ReorderEngine};
 use serde::Serialize;
 
+pub use field::{FieldValue, Short};
+pub use sender::{Limit, Sender};
 pub use text::text;
 
 /// Bytes of a full packet on the cable besides its payload: Ethernet, IPv4, UDP, BTH, ICRC and FCS, preamble and gap.
@@ -32,7 +37,12 @@ impl Setting {
     /// Time of a packet on the link, in ns.
     #[must_use]
     pub fn packet_ns(&self) -> f64 {
-        f64::from((self.mtu + HEADERS) * 8) / f64::from(self.rate_gbps)
+        self.bytes_ns(self.mtu + HEADERS)
+    }
+
+    /// Time of so many bytes on the link, in ns.
+    fn bytes_ns(&self, bytes: u32) -> f64 {
+        f64::from(bytes * 8) / f64::from(self.rate_gbps)
     }
 
     /// Packets on the link in the delay: distance between the first missing packet and the last one, where one connection sends.
@@ -53,13 +63,15 @@ impl Setting {
     }
 }
 
-/// An engine, and its name in the answer.
+/// An engine, its name in the answer, and the NIC that sends to it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Engine {
     /// The name.
     pub name: String,
     /// Its fields.
     pub reorder: Reorder,
+    /// The NIC that sends.
+    pub sender: Sender,
 }
 
 /// What is to be expected of a setting.
@@ -85,27 +97,17 @@ pub struct OfEngine {
     pub engine: String,
     /// Throughput, of that of the link; none if there is no formula. Where fields are too small, it is less.
     pub throughput: Option<f64>,
-    /// Packets of a connection that overtake one, at that throughput: the extent of reordering (RFC 4737, 4.2.2).
+    /// Distance in PSNs from the first missing packet of a connection to the last one that has arrived, at that throughput: the extent of
+    /// reordering (RFC 4737, 4.2.2). About half of the packets in between have overtaken the missing one; the others are delayed too.
     pub extent_packets: Option<f64>,
     /// Memory on the NIC, in bytes.
     pub memory_bytes: u64,
-    /// What the throughput rests on besides the setting, or why there is none.
-    pub assumes: Option<&'static str>,
+    /// Field of the sender that limits the throughput, which is in the number, if one does.
+    pub limit: Option<Limit>,
+    /// Conditions of the throughput besides the setting, or of a formula where there is none.
+    pub assumes: Vec<&'static str>,
     /// Fields of the engine that are too small for the setting, and what they would have to be.
     pub short: Vec<Short>,
-}
-
-/// A field that is too small.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Short {
-    /// The field.
-    pub field: &'static str,
-    /// Its value.
-    pub is: u64,
-    /// The least that is enough.
-    pub needs: u64,
-    /// What happens otherwise.
-    pub otherwise: &'static str,
 }
 
 impl Setting {
@@ -127,10 +129,29 @@ impl Setting {
         self.packet_ns() / throughput::packet_ns(self, reorder)
     }
 
-    fn of_engine(&self, Engine { name, reorder }: &Engine) -> OfEngine {
+    fn of_engine(&self, engine: &Engine) -> OfEngine {
+        let Engine { name, reorder, sender } = engine;
+        let (has_formula, assumes) = self.formula(reorder);
+        let engine_ns = if has_formula { throughput::packet_ns(self, reorder) } else { self.packet_ns() };
+        let limit = sender.limit(self, engine_ns);
+        let taken = self.packet_ns() / engine_ns;
+        let throughput = has_formula.then(|| limit.as_ref().map_or(taken, |limit| limit.throughput));
+        OfEngine {
+            engine: name.clone(),
+            throughput,
+            extent_packets: throughput.map(|throughput| self.distance(self.packet_ns() / throughput)),
+            memory_bytes: reorder.memory_bytes(self.connections.into()),
+            limit,
+            assumes: assumes.into_iter().chain(sender.assumes()).collect(),
+            short: self.short(engine),
+        }
+    }
+
+    /// Returns true if there is a formula for an engine, with its condition.
+    fn formula(&self, reorder: &Reorder) -> (bool, Option<&'static str>) {
         let connections = self.connections;
         let left_with_fifos = reorder.engine == ReorderEngine::Left && reorder.fifos > 0;
-        let (has_formula, assumes) = match reorder.engine {
+        match reorder.engine {
             // Below the cliff there is nothing to recover from.
             ReorderEngine::None => (self.cliff() >= 1.0, None),
             ReorderEngine::Ring => (true, None),
@@ -151,55 +172,6 @@ impl Setting {
                     "connections whose bitmaps are not the fullest share one cache, and take it from one another in turn",
                 ),
             ),
-        };
-        let throughput = has_formula.then(|| self.throughput(reorder));
-        OfEngine {
-            engine: name.clone(),
-            throughput,
-            extent_packets: throughput.map(|throughput| self.distance(self.packet_ns() / throughput)),
-            memory_bytes: reorder.memory_bytes(connections.into()),
-            assumes,
-            short: self.short(reorder),
         }
-    }
-
-    /// Fields that are too small for the distances at full speed.
-    fn short(&self, reorder: &Reorder) -> Vec<Short> {
-        let distance = self.distance(self.packet_ns()).ceil() as u64 + 1;
-        let is = |engine| reorder.engine == engine;
-        let checks = [
-            (
-                reorder.keeps_packets(),
-                Short {
-                    field: "reorder.span-packets",
-                    is: reorder.span_packets.into(),
-                    needs: distance,
-                    otherwise: "packets beyond it are dropped",
-                },
-            ),
-            (
-                is(ReorderEngine::Pool),
-                Short {
-                    field: "reorder.blocks",
-                    is: reorder.blocks.into(),
-                    needs: distance.div_ceil(reorder.block_bits.into()) * u64::from(self.connections),
-                    otherwise: "packets that find no block are dropped",
-                },
-            ),
-            (
-                is(ReorderEngine::Left) && reorder.caches > 0,
-                Short {
-                    field: "reorder.cache-bits",
-                    is: reorder.cache_bits.into(),
-                    needs: distance,
-                    otherwise: "bitmaps that reach further stay in the pool",
-                },
-            ),
-        ];
-        checks
-            .into_iter()
-            .filter(|(counts, short)| *counts && short.is < short.needs)
-            .map(|(_, short)| short)
-            .collect()
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use corpus::plural;
 use dumper::Nanos;
 
-use super::{Forecast, HEADERS, OfEngine, Short};
+use super::{Forecast, HEADERS, Limit, OfEngine, Short};
 use crate::measure::digits;
 
 /// The question, and the answer.
@@ -29,7 +29,7 @@ pub fn text(forecast: &Forecast) -> String {
         let _ = writeln!(text, "NIC             {} for a packet before its engine\n", setting.receive_ns);
     }
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "engine            throughput      overtaken by    memory");
+    let _ = writeln!(text, "engine            throughput      extent          memory");
     for of in engines {
         let OfEngine { engine, throughput, extent_packets, memory_bytes, short, .. } = of;
         let most = if short.is_empty() { "" } else { "below " };
@@ -45,16 +45,29 @@ pub fn text(forecast: &Forecast) -> String {
          as at the start of a test, it may collapse below\n",
         digits(go_back_n_load * 100.0)
     );
-    for OfEngine { engine, assumes, short, .. } in engines {
-        if let Some(assumes) = assumes {
-            let _ = writeln!(text, "{engine} assumes: {assumes}.");
-        }
-        for Short { field, is, needs, otherwise } in short {
-            let _ = writeln!(
-                text,
-                "{engine} has {field} = {is}, and needs {needs} at full speed: {otherwise}, which is not in the number above."
-            );
-        }
+    for of in engines {
+        notes(&mut text, of);
     }
     text
+}
+
+/// Conditions of a number, and the fields that are too small.
+fn notes(text: &mut String, OfEngine { engine, assumes, limit, short, .. }: &OfEngine) {
+    // Writing to a String cannot fail.
+    for assumes in assumes {
+        let _ = writeln!(text, "{engine} assumes: {assumes}.");
+    }
+    if let Some(Limit { throughput, field: Short { field, is, needs, otherwise } }) = limit {
+        let percent = digits(throughput * 100.0);
+        let _ = writeln!(
+            text,
+            "{engine} has {field} = {is}, and needs {needs} for more than {percent} %: {otherwise}."
+        );
+    }
+    for Short { field, is, needs, otherwise } in short {
+        let _ = writeln!(
+            text,
+            "{engine} has {field} = {is}, and needs {needs} at full speed: {otherwise}, which is not in the number above."
+        );
+    }
 }

@@ -10,7 +10,7 @@ use executor::profile::{Reorder, ReorderEngine};
 use super::Setting;
 
 /// Share of the packets that take the long path, and of those that take the short one.
-const SHARE: f64 = 0.5;
+pub(super) const SHARE: f64 = 0.5;
 
 /// Steps of a bisection, each of which halves the interval: as many as an `f64` has bits.
 const STEPS: u32 = 53;
