@@ -147,6 +147,18 @@ fn a_recorded_run_is_a_script_that_it_fits() {
         assert_eq!(again.json()["test"]["trace_sha256"], ran.json()["test"]["trace_sha256"], "{text}");
         assert_eq!(again.code, 0);
     }
+    // Losses that events cannot express stay losses at random.
+    for (script, traffic) in [
+        ("dummies.rds", "dummy-headers = 1\ndummy-idle-ns = 1"),
+        ("rounds.rds", "tx-depth = 2\niter-mode = \"per-message\""),
+    ] {
+        let test = format!("[traffic]\n{traffic}\n[network]\nloss-ppb = 20000000\n");
+        fs::write(folder.path().join("losses.toml"), test).unwrap();
+        let ran = in_folder(folder.path(), &["run", "losses.toml", "--record", script]);
+        assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
+        let again = in_folder(folder.path(), &["run", script, "--format", "json"]);
+        assert_eq!(again.json()["script"]["mismatches"], json!([]), "{traffic}");
+    }
     let text = fs::read_to_string(folder.path().join("odd.rds")).unwrap();
     assert!(text.contains("responder nic \"./nics/odd one.toml\"\n"), "{text}");
 }

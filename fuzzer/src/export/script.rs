@@ -8,13 +8,13 @@ use dumper::script::{Anomalies, At, Expectation, Expected, Script};
 use executor::script::record;
 
 use crate::judge::Judged;
-use crate::minimize::derandomise;
+use crate::minimize::derandomise_exactly;
 
 /// The observation of a test as a script, with the anomalies that were found in it. Losses at random become events where these
 /// can express them.
 #[must_use]
 pub fn script(config: &TestConfig, observation: &Observation, judged: Option<&Judged>) -> Script {
-    let explicit = derandomise(config, observation);
+    let explicit = derandomise_exactly(config, observation);
     let mut script = record(explicit.as_ref().unwrap_or(config), observation);
     if let Some(judged) = judged {
         let found: BTreeSet<_> =

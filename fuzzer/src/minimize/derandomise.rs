@@ -41,6 +41,23 @@ pub fn derandomise(config: &TestConfig, observation: &Observation) -> Option<Tes
     explicit.is_valid().then_some(explicit)
 }
 
+/// The same, if its events do to each packet of the run what the network did: the explicit test then has this run.
+#[must_use]
+pub fn derandomise_exactly(config: &TestConfig, observation: &Observation) -> Option<TestConfig> {
+    derandomise(config, observation).filter(|explicit| does_the_same(explicit, config, observation))
+}
+
+/// Returns true if the events of one test do to each packet of an observed run what events and losses of another one did.
+fn does_the_same(explicit: &TestConfig, config: &TestConfig, observation: &Observation) -> bool {
+    let [Some(mut explicit), Some(mut losing)] = [explicit, config].map(|test| Again::new(test, observation))
+    else {
+        return false;
+    };
+    let fate = |(.., verdict): (FlowIndex, Packet, Verdict)| (verdict.sent, verdict.delay);
+    let records = observation.trace.records();
+    records.iter().all(|record| explicit.take(record).map(fate) == losing.take(record).map(fate))
+}
+
 /// The test with an event for each of these packets, and without losses at random.
 fn with_events(config: &TestConfig, lost: &Lost) -> TestConfig {
     let own = config.events.iter().flat_map(|event| without(config, event, lost));
@@ -319,18 +336,6 @@ mod tests {
         let drops = explicit.events.iter().filter(|event| event.action == Action::DROP).count();
         assert!(drops > 5 && !explicit.network.moves_packets(), "{explicit}");
         assert_eq!(run(&explicit).trace.digest(), random.trace.digest());
-    }
-
-    /// Returns true if the events of one test do to each packet of an observed run what events and losses of another one did.
-    fn does_the_same(explicit: &TestConfig, config: &TestConfig, observation: &Observation) -> bool {
-        let [Some(mut explicit), Some(mut losing)] =
-            [explicit, config].map(|test| Again::new(test, observation))
-        else {
-            return false;
-        };
-        let sent = |(.., verdict): (FlowIndex, Packet, Verdict)| verdict.sent;
-        let records = observation.trace.records();
-        records.iter().all(|record| explicit.take(record).map(sent) == losing.take(record).map(sent))
     }
 
     fn named(points: &[Points]) -> Vec<u32> {

@@ -28,7 +28,7 @@ mod trade;
 use corpus::TestConfig;
 
 pub(crate) use connections::renumber;
-pub use derandomise::derandomise;
+pub use derandomise::{derandomise, derandomise_exactly};
 pub use restarts::minimize_with_restarts;
 use search::Search;
 pub use search::{Effort, Minimised};
