@@ -39,6 +39,11 @@ fn nics_of_the_finding(files: &[(&str, &str)], nics: [&str; 2]) -> [String; 2] {
     let minimised = in_folder(folder.path(), &["minimize", path.to_str().unwrap()]);
     assert_eq!(minimised.code, 0, "{}", minimised.stderr);
     assert_eq!(in_folder(folder.path(), &["replay", "c"]).code, 0, "{given:?}");
+    // On other NICs it would be a finding that its campaign has not.
+    let other = in_folder(folder.path(), &["minimize", path.to_str().unwrap(), "--nic", "cx5"]);
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(other.stderr.contains("minimise the copy"), "{}", other.stderr);
+    assert_eq!(in_folder(folder.path(), &["replay", "c"]).code, 0, "{given:?}");
     given
 }
 

@@ -77,6 +77,9 @@ fn wrong_settings_are_refused() {
         (&["--vary", "traffic.tx-depth=1", "--runs", "0"], "at least 1"),
         (&["--vary", &many], "300 combinations"),
         (&["--vary", "responder.nic=no-such-nic"], "no-such-nic"),
+        (&["--vary", "responder.nic=cx5,e810", "--responder-nic", "cx6-dx"], "both say which NIC"),
+        (&["--vary", "requester.nic=cx5,e810", "--nic", "cx6-dx"], "both say which NIC"),
+        (&["--vary", "traffic.seed=1,2"], "the same seeds"),
     ] {
         let ran = whatif(folder.path(), arguments);
         assert_eq!((ran.code, &ran.stdout[..]), (2, ""), "{arguments:?}");

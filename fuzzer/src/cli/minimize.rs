@@ -32,7 +32,8 @@ Examples:
 A campaign spends at most 5,000 executions on a finding; `minimize` continues from there, until nothing can be removed. It then \
 restarts with other random draws, until 12 restarts in a row find nothing smaller. Of a finding that is minimised already, each search \
 starts from the test of its first sighting, if the campaign is there, and else from the reproducer. Ctrl-C ends it at any time. It writes \
-the finding's files (or the bundle) again, and records the smaller test in the corpus of its campaign.
+the finding's files (or the bundle) again, and records the smaller test in the corpus of its campaign. On other NICs or another testbed it \
+minimises a copy of the folder or a bundle: in a campaign all findings are of the campaign's NICs.
 
 Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, with the smallest test so far saved.";
 
@@ -115,13 +116,9 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         bundle::open(&args.finding).map_err(|error| not_opened(&error, "bad finding", args.format))?;
     let kept = finding::read(opened.path()).map_err(bad)?.with(&instead);
     let mut testbed = kept.testbeds(&instead).map_err(bad)?.testbed();
-    // The corpus is opened before the work: while a campaign runs on it, nothing is changed. On other NICs this is
-    // another finding than the campaign's.
-    let is_the_campaigns = instead.is_nothing();
-    let campaign = match campaign_of(&kept).filter(|_| is_the_campaigns) {
-        Some(folder) => Some(Idle::open(&folder).map_err(|error| fail(error, args.format))?),
-        None => None,
-    };
+    let is_its_own = instead.is_nothing();
+    let campaign = idle_campaign(args, &kept, is_its_own)?;
+    finding::can_be_rewritten(&kept).map_err(|error| failed(&error))?;
     for note in campaign.iter().flat_map(|campaign| &campaign.notes) {
         complain(&format!("note: {note}"));
     }
@@ -136,7 +133,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         return Err(failed(&format!("{}: its test does not show it", args.finding.display())));
     };
     // What is minimised already may have a smaller test elsewhere: one that the search did not come to from where it began.
-    let is_small = is_the_campaigns && record.minimized == Minimized::Full;
+    let is_small = is_its_own && record.minimized == Minimized::Full;
     let first =
         campaign.as_ref().filter(|_| is_small).map(|campaign| campaign.first_sighting(&record.signature));
     let first = first.transpose().map_err(|error| fail(error, args.format))?.flatten();
@@ -177,7 +174,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     }
     match confirmed {
         Some(judged) => finding::rewrite(&kept, &record, &judged, &instead),
-        None if is_the_campaigns => finding::reached(kept.clone(), &record),
+        None if is_its_own => finding::reached(kept.clone(), &record),
         // The folder's numbers are of other NICs.
         None => Ok(()),
     }
@@ -207,6 +204,21 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         )),
     };
     Ok(if interrupted && printed == Exit::Done { Exit::Interrupted } else { printed })
+}
+
+/// The campaign of a finding, if it is in one, which must not run. On other NICs or another testbed a finding is not in its campaign.
+fn idle_campaign(args: &Args, kept: &Kept, is_its_own: bool) -> Result<Option<Idle>, Exit> {
+    let Some(folder) = campaign_of(kept) else { return Ok(None) };
+    if !is_its_own {
+        let message = format!(
+            "{} is a finding of the campaign {}, on its NICs; copy the folder elsewhere, and minimise the copy",
+            args.finding.display(),
+            folder.display()
+        );
+        return Err(bad_message("bad request", &message, args.format));
+    }
+    // The corpus is opened before the work: while a campaign runs on it, nothing is changed.
+    Idle::open(&folder).map(Some).map_err(|error| fail(error, args.format))
 }
 
 /// End of the searches.

@@ -85,6 +85,9 @@ fn whatif(args: &Args) -> Result<Exit, Exit> {
         let message = format!("--vary: {} is given twice; give all its values once", again.1.key);
         return Err(bad_message("bad request", &message, args.format));
     }
+    if let Some(message) = contradiction(args) {
+        return Err(bad_message("bad request", &message, args.format));
+    }
     let loaded =
         corpus::load(&args.test).map_err(|errors| bad_file("bad configuration", errors, args.format))?;
     complain_notes(&loaded);
@@ -108,4 +111,24 @@ fn whatif(args: &Args) -> Result<Exit, Exit> {
             points: &summaries,
         }),
     })
+}
+
+/// A key that is varied although another option gives its value for all settings.
+fn contradiction(args: &Args) -> Option<String> {
+    let nics = ["requester.nic", "responder.nic"].into_iter().zip(args.nics.named());
+    let mut flags = nics.filter_map(|(key, named)| Some((key, named?.0)));
+    let of_nic = |(key, flag): (&str, &str)| {
+        args.vary
+            .iter()
+            .any(|one| one.key == key)
+            .then(|| format!("--vary {key} and {flag} both say which NIC it is; give one of them"))
+    };
+    let seed = args.vary.iter().find(|one| ["traffic.seed", "network.seed"].contains(&one.key.as_str()));
+    let of_seed = |one: &Vary| {
+        let key = &one.key;
+        format!(
+            "--vary {key}: all settings run with the same seeds; give the first one with --seed, and --runs"
+        )
+    };
+    flags.find_map(of_nic).or_else(|| seed.map(of_seed))
 }

@@ -22,7 +22,7 @@ pub use read::{Kept, ReadError, find, folder_of, read};
 pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
 pub use reproduce::{Reproduced, describe, is_reproduced, reproduce, reproduced};
 pub(crate) use write::is_full;
-pub use write::{Origin, WriteError, count, reached, report_anew, restore, rewrite, write};
+pub use write::{Origin, WriteError, can_be_rewritten, count, reached, report_anew, restore, rewrite, write};
 
 /// Folder of the findings, in that of a campaign.
 pub const FINDINGS: &str = "findings";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use corpus::{FindingRecord, TestConfig};
@@ -126,6 +126,20 @@ pub fn write(
         put(&to, &text)?;
     }
     write_into(&folder, &document, finding, reproduced)
+}
+
+/// Tries if a finding's folder can be written again, before a search that takes long: there is room for its largest file once more.
+///
+/// # Errors
+/// The folder cannot be written, or the disk is full.
+pub fn can_be_rewritten(kept: &Kept) -> Result<(), WriteError> {
+    let files = walkdir::WalkDir::new(&kept.folder).into_iter().filter_map(Result::ok);
+    let largest = files.filter_map(|file| Some(file.metadata().ok()?.len())).max().unwrap_or_default();
+    let tried = tempfile::tempfile_in(&kept.folder).and_then(|mut file| {
+        io::copy(&mut io::repeat(0).take(largest), &mut file)?;
+        file.flush()
+    });
+    tried.map_err(|source| WriteError::Io { path: kept.folder.clone(), source })
 }
 
 /// Writes a finding's folder again, as its record has changed. The copies of NICs stay, but for those that
