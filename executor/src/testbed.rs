@@ -48,7 +48,7 @@ pub enum TestbedError {
     Profile(#[from] crate::profile::ProfileError),
     /// The test left more packets than a trace may hold, and was stopped.
     #[error(
-        "the test was stopped after {packets} packets: its QPs retransmit for ever, or come forward too slowly"
+        "the test was stopped after {packets} packets: it is too long with the copies of its packets, or its QPs retransmit for ever"
     )]
     TooManyPackets {
         /// Packets in the trace by then.

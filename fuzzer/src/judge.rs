@@ -389,6 +389,10 @@ enum Run {
 /// runs, and one that fails in all of them stays broken.
 const RERUNS: u32 = 2;
 
+/// Packets of a trace for each data packet of the test and each copy of one, beyond which the QPs repeat themselves: the packet, an answer
+/// to it, and a retransmission.
+const PACKETS_FOR_ONE: u64 = 3;
+
 fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError> {
     run_by(testbed, &|testbed| testbed.run(config), config)
 }
@@ -420,6 +424,12 @@ fn run_once(testbed: &mut dyn Testbed, way: Way<'_>, config: &TestConfig) -> Res
         Ok(observation) => observation,
         // Go-back-N comes through a network that sprays packets, at a rate that says nothing of the NIC.
         Err(error @ TestbedError::TooManyPackets { .. }) if config.network.paths.len() > 1 => {
+            return Ok(Run::Invalid(Invalid::NotRun(error)));
+        }
+        // Most of them may be the test's own, with copies of them and answers to these: it is too long, and says nothing.
+        Err(error @ TestbedError::TooManyPackets { packets })
+            if config.packets_with_copies().saturating_mul(PACKETS_FOR_ONE) > packets as u64 =>
+        {
             return Ok(Run::Invalid(Invalid::NotRun(error)));
         }
         Err(TestbedError::TooManyPackets { packets }) => return Ok(Run::Endless { packets }),

@@ -10,6 +10,7 @@ use executor::sim::Sim;
 use executor::{Testbed, TestbedError};
 use fuzzer::campaign::{Campaign, End, Limits, Request, Stop};
 use fuzzer::finding::{self, FINDINGS};
+use fuzzer::judge::{self, Verdict};
 
 use crate::run::folder;
 
@@ -52,6 +53,23 @@ fn hunt(path: &Path, jobs: usize) -> (FindingRecord, u64) {
     let endless = |finding: &FindingRecord| finding.signature.starts_with("stall/requester/never-ends");
     let finding = campaign.findings().unwrap().into_iter().find(endless).unwrap();
     (finding, stopped.load(Ordering::Relaxed))
+}
+
+/// A test that has a third of the packets itself, with the copies of them, is too long. It says nothing of its NICs.
+#[test]
+fn a_long_test_is_not_taken_for_one_without_end() {
+    let folder = folder(&[]);
+    let mut testbed = Endless { sim: Sim::new(folder.path()), stopped: Arc::default() };
+    let mut verdict_on = |messages: u32| {
+        let text = format!(
+            "traffic = {{ num-connections = 2, num-msgs-per-qp = {messages}, message-size = 1 }}\n\
+             [[event]]\nqpn = \"all\"\npsn = 1\nevery = 1\ntype = \"duplicate\"\ncopies = 4\n"
+        );
+        let config = corpus::from_toml("test.toml", &text).unwrap();
+        judge::judge_alone(&mut testbed, &config, "no test has a reference run here").unwrap()
+    };
+    assert!(matches!(verdict_on(500_000), Verdict::Judged(_)));
+    assert!(matches!(verdict_on(600_000), Verdict::Invalid(_)));
 }
 
 /// The packets of a few of its runs use up the budget of the minimiser, and not thousands of runs.

@@ -98,6 +98,22 @@ impl TestConfig {
         (1..=self.traffic.load.connections()).filter(|qpn| self.has_events_on(*qpn)).count()
     }
 
+    /// Data packets of all connections without retransmissions, and the most copies that events and the network make of them.
+    #[must_use]
+    pub fn packets_with_copies(&self) -> u64 {
+        let (each, connections) = (self.traffic.shape().packets(), self.traffic.load.connections());
+        let copies_by = |event: &Event| {
+            let Action::Duplicate { copies } = event.action else { return 0 };
+            let named =
+                event.points(u32::try_from(each).unwrap_or(u32::MAX)).map_or(each, |all| all.count().into());
+            let members = event.connections.members(connections).count() as u64;
+            members.saturating_mul(named).saturating_mul(copies.into())
+        };
+        let packets = each.saturating_mul(connections.into());
+        let by_network = packets.saturating_mul(self.network.repeat.copies_of(None).into());
+        self.events.iter().map(copies_by).fold(packets.saturating_add(by_network), u64::saturating_add)
+    }
+
     /// One of the hosts, to be edited.
     pub const fn host_mut(&mut self, role: Role) -> &mut Host {
         match role {

@@ -198,8 +198,9 @@ impl Requester {
         // behind the switch may have been one.
         let by_timer =
             matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak | Event::ResumeIgnoringGap);
-        if (by_timer && psn == una) || seen.timer_due || self.timer_has_ignored_progress(packet.time, ledger)
-        {
+        // A timer that progress does not restart is on whenever something is outstanding: with several messages at a time nearly always.
+        let may_ignore_progress = || self.timer_has_ignored_progress(packet.time, ledger);
+        if (by_timer && psn == una) || seen.timer_due || (self.was_silent(ledger) && may_ignore_progress()) {
             entry.trigger = Trigger::Timeout;
             entry.timeout_ns = Some(self.window.waited_at_least(packet.time));
         }
