@@ -1,6 +1,6 @@
 //! Signatures that a user names, compared with the kinds, roles and rules that there are.
 
-use corpus::nearest;
+use corpus::{clip, nearest};
 use scoring::{Kind, Rule};
 
 /// Roles of a signature, as [`scoring::Role`] is written.
@@ -19,12 +19,12 @@ pub fn check_beginning(text: &str) -> Result<(), String> {
         let names = match place {
             0 => Kind::ALL.map(Kind::name).to_vec(),
             1 => ROLES.to_vec(),
-            _ => Rule::ALL.iter().filter(|rule| rule.kind().name() == kind).map(|rule| rule.name()).collect(),
+            _ => rules_of(kind),
         };
         let is_cut = parts.peek().is_none() && !text.is_empty();
         if !names.iter().any(|name| *name == part || (is_cut && name.starts_with(part))) {
             let of_kind = if place == 2 { format!(" of {kind}") } else { String::new() };
-            return Err(format!("`{part}` is no {what}{of_kind}; {}", instead(part, &names)));
+            return Err(unknown(part, &format!("{what}{of_kind}"), &names));
         }
         if place == 0 {
             kind = part;
@@ -45,6 +45,30 @@ pub fn check_signature(text: &str) -> Result<(), String> {
     }
     // With a further part the rule is not the last one, and must be whole.
     check_beginning(&format!("{text}/"))
+}
+
+/// Refuses a kind of anomaly, or a rule of that kind, that there is not.
+///
+/// # Errors
+/// The one that is unknown, with the nearest one or all that there are.
+pub fn check_rule(kind: &str, rule: Option<&str>) -> Result<(), String> {
+    let kinds = Kind::ALL.map(Kind::name);
+    if !kinds.contains(&kind) {
+        return Err(unknown(kind, "kind of anomaly", &kinds));
+    }
+    let rules = rules_of(kind);
+    match rule.filter(|rule| !rules.contains(rule)) {
+        Some(rule) => Err(unknown(rule, &format!("rule of {kind}"), &rules)),
+        None => Ok(()),
+    }
+}
+
+fn rules_of(kind: &str) -> Vec<&'static str> {
+    Rule::ALL.iter().filter(|rule| rule.kind().name() == kind).map(|rule| rule.name()).collect()
+}
+
+fn unknown(part: &str, what: &str, names: &[&str]) -> String {
+    format!("`{}` is no {what}; {}", clip(part), instead(part, names))
 }
 
 /// The known name nearest to an unknown one, or all names.

@@ -6,6 +6,7 @@ use corpus::Room;
 
 use crate::axis::{AXES, Axis};
 use crate::values::Values;
+use crate::words;
 
 /// A search space.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +60,12 @@ impl Space {
     #[must_use]
     pub fn swaps_nics(&self) -> bool {
         self[Axis::SwapNics].contains(1)
+    }
+
+    /// Returns true if every test has a flow table.
+    #[must_use]
+    pub fn always_offloads(&self) -> bool {
+        !self[Axis::OffloadHosts].contains(words::NOWHERE)
     }
 
     /// Returns true if tests may lose packets at random.

@@ -241,5 +241,8 @@ pub const CLIFF_GOODPUT_PERCENT: f64 = 87.0;
 /// Messages fall off that take more than so many percent of the time with fewer flows (ScalaCN figure 6: 27 to 34 %).
 pub const CLIFF_LATENCY_PERCENT: f64 = 127.0;
 
+/// Probability that chance alone makes messages seem so much slower: a campaign has some ten thousand tests.
+pub const LATENCY_BY_CHANCE: f64 = 1e-5;
+
 /// An operation is slow that takes so many times as long as on a small table; ScalaCN (table 1) has 9.
 pub const SLOW_OPERATION_TIMES: f64 = 3.0;

@@ -63,20 +63,20 @@ fn run_on(config: &TestConfig, nic: &NicProfile) -> usize {
     observation.trace.records().len()
 }
 
-/// 16 connections on a NIC that is shipped, over so many paths, of which the second is 186 µs longer: far more packets of each are out of order than
-/// the pool may hold without a cache.
-fn over_paths(nic: &str, paths: usize) -> (TestConfig, NicProfile) {
+/// 16 connections on a NIC that is shipped, over one path, or sprayed over two of which one is so much longer: of 6 µs or 186 µs, which have 2
+/// and 32 times the round trip of LEFT's figure 6.
+fn over_paths(nic: &str, longer_ns: Option<u64>, pfc: bool) -> (TestConfig, NicProfile) {
     let nic = profile::load(nic, File::new("")).expect("the profile is shipped");
     let mut config = config(Verb::Write, 16);
-    config.network.pfc = true;
+    config.network.pfc = pfc;
     if nic.reorder.keeps_packets() {
         for role in Role::ALL {
             config.host_mut(role).roce.loss_recovery = LossRecovery::SelectiveRepeat;
         }
     }
-    if paths > 1 {
+    if let Some(delay_ns) = longer_ns {
         config.traffic.tx_depth = config.traffic.num_msgs_per_qp;
-        config.network.paths = vec![Path::default(), Path { delay_ns: 186_000, ..Path::default() }];
+        config.network.paths = vec![Path::default(), Path { delay_ns, ..Path::default() }];
         config.network.spray = Spray::Packet;
     }
     (config, nic)
@@ -128,16 +128,18 @@ fn simulate(criterion: &mut Criterion) {
             bencher.iter(|| black_box(run(config)));
         });
     }
-    for (nic, paths) in [("reference", 1), ("left", 1), ("left", 2)] {
-        let (config, profile) = over_paths(nic, paths);
+    for (name, nic, longer_ns, pfc) in [
+        ("reference", "reference", None, true),
+        ("left", "left", None, true),
+        ("left, a path 6 µs longer", "left", Some(6_000), false),
+        ("left, a path 186 µs longer", "left", Some(186_000), false),
+        ("left, a path 186 µs longer, flow control", "left", Some(186_000), true),
+    ] {
+        let (config, profile) = over_paths(nic, longer_ns, pfc);
         group.throughput(Throughput::Elements(run_on(&config, &profile) as u64));
-        group.bench_with_input(
-            BenchmarkId::new(format!("paths of {nic}"), paths),
-            &config,
-            |bencher, config| {
-                bencher.iter(|| black_box(run_on(config, &profile)));
-            },
-        );
+        group.bench_with_input(BenchmarkId::new("paths", name), &config, |bencher, config| {
+            bencher.iter(|| black_box(run_on(config, &profile)));
+        });
     }
     for (flows, masks) in [(16, 1), (1_024, 1), (16_384, 1), (16_384, 64), (16_384, 1_024)] {
         let (config, profile) = offloaded(PACKETS, flows, masks);

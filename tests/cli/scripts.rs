@@ -106,10 +106,15 @@ fn bad_scripts_are_answered_with_everything_that_is_wrong() {
         ("bad.rds", "+0 post wriet 1024\n# é\n+0 > WRITE_FRIST psn 1\n"),
         ("nic.rds", "nic refrence\n+0 post write 1024\n...\n"),
         ("empty.rds", ""),
+        (
+            "kinds.rds",
+            "+0 post write 1024\n...\nexpect no anomaly\nexpect anomaly gbn-violatoin\n\
+             expect anomaly gbn-violation nak-agian\nexpect anomaly stall\n",
+        ),
     ]);
     fs::write(folder.path().join("binary.rds"), b"\xff\xfe").unwrap();
     let mut answers = String::new();
-    for name in ["bad.rds", "nic.rds", "empty.rds", "binary.rds", "missing.rds"] {
+    for name in ["bad.rds", "nic.rds", "empty.rds", "kinds.rds", "binary.rds", "missing.rds"] {
         let ran = in_folder(folder.path(), &["run", name]);
         assert_eq!((ran.code, &ran.stdout[..]), (2, ""), "{name}: {}", ran.stderr);
         answers += &format!("$ run {name}\n{}\n", ran.stderr);

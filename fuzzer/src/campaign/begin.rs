@@ -11,7 +11,9 @@ use mutators::{Target, Vocabulary};
 use scoring::Kind;
 use scoring::score::Objective;
 
-use super::checks::{check_nics, check_request, check_signatures, take_back_findings, unchanged};
+use super::checks::{
+    check_nics, check_request, check_signatures, note_on_tables, take_back_findings, unchanged,
+};
 use super::engine::{Engine, Event, Setup, Status};
 use super::error::CampaignError;
 use super::folder::{self, CORPUS, NICS, TARGET};
@@ -98,7 +100,7 @@ impl Campaign {
             Copied::new(&names[at], from, NICS[at], &nic_texts[at])
         });
         let testbeds = testbeds(&testbed, path, nic_copies.each_ref(), &nics)?;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = note_on_tables(&target, &nics).into_iter().collect();
         let initial = match &request.initial {
             Some(folder) => initial::read(folder, &target, &mut notes)?,
             None => Vec::new(),

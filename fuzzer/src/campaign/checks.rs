@@ -43,6 +43,16 @@ pub(super) fn check_nics(target: &Target, names: &[String; 2], nics: &[Nic; 2]) 
     )))
 }
 
+/// Note that flow tables make no difference on these NICs, where each test has one.
+pub(super) fn note_on_tables(target: &Target, nics: &[Nic; 2]) -> Option<String> {
+    let is_plain = |nic: &Nic| matches!(nic, Nic::Model(profile) if !profile.eswitch.is_on());
+    (target.space.always_offloads() && nics.iter().all(is_plain)).then(|| {
+        "the profiles of these NICs have no switch of their own (section [eswitch]): look-ups take no time there, and tables \
+         have no limit"
+            .to_owned()
+    })
+}
+
 /// Refuses a request that asks for another campaign than the one that is there.
 pub(super) fn check_request(
     path: &Path,

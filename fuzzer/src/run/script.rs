@@ -9,13 +9,16 @@ use std::path::Path;
 use corpus::{ConfigErrors, Finding, Role, TestConfig};
 use dumper::Observation;
 use dumper::observation::write_whole;
-use dumper::script::{At, Found, FoundAnomaly, MAX_BYTES, Script, ScriptErrors, parse};
+use dumper::script::{
+    Anomalies, At, Expected, Found, FoundAnomaly, MAX_BYTES, Problem, Script, ScriptErrors, parse,
+};
 use executor::script::{Mismatch, compare, to_config};
 use serde::Serialize;
 
 use super::{KeepError, Test};
 use crate::analyze::Report;
 use crate::export::script;
+use crate::signature::check_rule;
 
 /// Extension of the names of scripts.
 const EXTENSION: &str = "rds";
@@ -53,7 +56,11 @@ impl PacketScript {
         })?;
         let parsed = parse(&file, &text).and_then(|script| {
             let config = to_config(&script)?;
-            Ok((script, config))
+            let problems = wrong_anomalies(&script);
+            match problems.is_empty() {
+                true => Ok((script, config)),
+                false => Err(ScriptErrors::new(&file, problems, 0)),
+            }
         });
         match parsed {
             Ok((script, config)) => Ok((Self { script, text }, config)),
@@ -75,6 +82,28 @@ impl PacketScript {
             found_nothing: found.anomalies.is_empty(),
         }
     }
+}
+
+/// Expectations of anomalies that there are not, or that contradict each other.
+fn wrong_anomalies(script: &Script) -> Vec<Problem> {
+    let of_anomalies = || {
+        script.expectations.iter().filter_map(|one| match &one.expected {
+            Expected::Anomaly(anomalies) => Some((one.at, anomalies)),
+            _ => None,
+        })
+    };
+    let expects_none = of_anomalies().any(|(_, anomalies)| *anomalies == Anomalies::No);
+    let wrong = |(at, anomalies): (At, &Anomalies)| {
+        let Anomalies::Some { kind, rule } = anomalies else { return None };
+        match check_rule(kind, rule.as_deref()) {
+            Err(unknown) => Some(Problem::new(at, unknown, "docs/analyzers.md has all")),
+            Ok(()) if expects_none => {
+                Some(Problem::new(at, "another line expects no anomaly", "keep one of the two"))
+            }
+            Ok(()) => None,
+        }
+    };
+    of_anomalies().filter_map(wrong).collect()
 }
 
 /// A script that was run. `Display` is a line that says that it holds, or every difference and how many there are.

@@ -49,11 +49,6 @@ fn has_events(space: &Space) -> bool {
     })
 }
 
-/// Returns true if every test has a flow table.
-fn always_offloads(space: &Space) -> bool {
-    !space[Axis::OffloadHosts].contains(words::NOWHERE)
-}
-
 /// Returns true if no table of the space has an entry for each connection and mask.
 fn has_too_few_flows(space: &Space) -> bool {
     let [egress_masks, ingress_masks] =
@@ -153,7 +148,7 @@ const CONTRADICTIONS: &[Contradiction] = &[
     },
     Contradiction {
         axes: &[Axis::Flows, Axis::EgressMasks, Axis::IngressMasks, Axis::Connections],
-        holds: |space| always_offloads(space) && has_too_few_flows(space),
+        holds: |space| space.always_offloads() && has_too_few_flows(space),
         message: "so few flows have no entry for each connection and each mask",
         help: "allow more, or fewer in offload.egress-masks, offload.ingress-masks or traffic.num-connections",
     },

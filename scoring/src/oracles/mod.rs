@@ -14,6 +14,7 @@ mod recovery;
 mod reference;
 pub(crate) mod reordering;
 pub(crate) mod sharing;
+mod slower;
 mod spacing;
 
 use corpus::TestConfig;

@@ -7,8 +7,9 @@ use corpus::{Operation, TestConfig};
 use dumper::observation::{CompletionStatus, ControlEvent, ControlRecord};
 use dumper::{Completion, Nanos, Observation};
 
-use super::baseline::{Baseline, Mct, Operations, goodput, median};
+use super::baseline::{Baseline, Operations, goodput, median};
 use super::reference::Reference;
+use super::slower::Slower;
 use super::spacing::Gaps;
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
@@ -97,17 +98,25 @@ impl<'a> Offloaded<'a> {
         self.records().any(|record| record.took_ns > Nanos::ZERO) && self.config.with_fewest_flows().is_some()
     }
 
-    /// Times of the messages that were posted after a time, or of all.
-    fn times_since(&self, since: Option<Nanos>) -> Vec<Nanos> {
+    /// The messages that were posted after a time, or all.
+    fn posted_since(&self, since: Option<Nanos>) -> impl Iterator<Item = &'a Completion> {
         let completions = self.observation.completions().iter();
-        let after = completions.filter(|one| since.is_none_or(|since| one.posted_ns > since));
-        after.map(|one| one.completed_ns - one.posted_ns).collect()
+        completions.filter(move |one| since.is_none_or(|since| one.posted_ns > since))
+    }
+
+    /// Those that take longer than in another run.
+    fn worse_by_latency(&self, usual: &Baseline, since: Option<Nanos>) -> Option<Worse> {
+        let slower = Slower::of(self.posted_since(since), self.config.traffic.tx_depth, &usual.connections)?;
+        let falls_off = |time: Nanos| time.0 as f64 * 100.0 > slower.there.0 as f64 * CLIFF_LATENCY_PERCENT;
+        (falls_off(slower.at_least) && falls_off(slower.here))
+            .then_some(Worse::Latency { here: slower.here, there: slower.there })
     }
 
     /// Returns true if most messages have completed before the next pause ends, so that their times count. Otherwise each waits for those before
     /// it, and goodput does.
     fn has_pauses(&self) -> bool {
-        median(self.times_since(None)).is_some_and(|usual| usual.0 < self.config.traffic.gap_ns)
+        let times = self.posted_since(None).map(|one| one.completed_ns - one.posted_ns).collect();
+        median(times).is_some_and(|usual| usual.0 < self.config.traffic.gap_ns)
     }
 
     /// The switch of the one host that has a table; of two tables on the way of a packet its time does not say which took it.
@@ -194,7 +203,7 @@ impl<'a> Offloaded<'a> {
         let (before, after) = (self.config.with_fewer_flows()?, self.config);
         let completions = self.observation.completions();
         let worse = if self.has_pauses() {
-            Worse::by_latency(fewer, &self.times_since(None))?
+            self.worse_by_latency(fewer, None)?
         } else {
             let are_enough = completions.len() >= FEWEST_MESSAGES;
             are_enough.then(|| Worse::by_goodput(fewer, goodput(completions).1))??
@@ -220,7 +229,7 @@ impl<'a> Offloaded<'a> {
         });
         let settled = asked.chain(deleted.map(|record| record.at_ns)).max()?;
         let worse = if self.has_pauses() {
-            Worse::by_latency(fresh, &self.times_since(Some(settled)))?
+            self.worse_by_latency(fresh, Some(settled))?
         } else {
             Worse::by_goodput(fresh, steady_since(settled, self.observation.completions())?)?
         };
@@ -305,17 +314,6 @@ impl Worse {
         (there > 0.0 && here * 100.0 < there * CLIFF_GOODPUT_PERCENT).then_some(Self::Goodput { here, there })
     }
 
-    /// By the times of some messages, if they are enough.
-    fn by_latency(usual: &Baseline, times: &[Nanos]) -> Option<Self> {
-        if times.len() < FEWEST_MESSAGES {
-            return None;
-        }
-        let here = Nanos(times.iter().map(|time| time.0).sum::<u64>() / times.len() as u64);
-        let there = mean(&usual.connections)?;
-        (here.0 as f64 * 100.0 > there.0 as f64 * CLIFF_LATENCY_PERCENT)
-            .then_some(Self::Latency { here, there })
-    }
-
     fn evidence(&self) -> Evidence {
         match self {
             Self::Goodput { here, there } => Evidence::default()
@@ -337,11 +335,4 @@ impl std::fmt::Display for Worse {
             Self::Latency { here, there } => write!(f, "needs {here} for a message, for {there},"),
         }
     }
-}
-
-/// Mean time of the messages of all connections.
-fn mean(connections: &[Mct]) -> Option<Nanos> {
-    let messages: u64 = connections.iter().map(|one| u64::from(one.completed)).sum();
-    let total: u64 = connections.iter().map(|one| one.mean.0 * u64::from(one.completed)).sum();
-    total.checked_div(messages).map(Nanos)
 }
