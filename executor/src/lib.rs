@@ -17,5 +17,5 @@ pub mod vm;
 
 pub use nic::Nic;
 pub use profile::NicProfile;
-pub use testbed::{History, Testbed, TestbedError};
+pub use testbed::{History, SWITCH_LATENCY, Testbed, TestbedError};
 pub use testbeds::{TestbedName, Testbeds, WrongTestbed};

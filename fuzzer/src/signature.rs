@@ -1,11 +1,7 @@
 //! Signatures that a user names, compared with the kinds, roles and rules that there are.
 
 use corpus::{clip, nearest};
-use scoring::{Kind, Rule};
-
-/// Roles of a signature, as [`scoring::Role`] is written.
-const ROLES: [&str; 6] =
-    ["requester", "responder", "notification-point", "reaction-point", "port", "eswitch"];
+use scoring::{Kind, Role, Rule};
 
 /// Refuses a text that no signature begins with.
 ///
@@ -18,7 +14,7 @@ pub fn check_beginning(text: &str) -> Result<(), String> {
         let Some(part) = parts.next() else { break };
         let names = match place {
             0 => Kind::ALL.map(Kind::name).to_vec(),
-            1 => ROLES.to_vec(),
+            1 => Role::ALL.map(Role::name).to_vec(),
             _ => rules_of(kind),
         };
         let is_cut = parts.peek().is_none() && !text.is_empty();
@@ -85,8 +81,8 @@ mod tests {
 
     #[test]
     fn roles_are_those_of_signatures() {
-        let error = serde_json::from_str::<scoring::Role>("\"nobody\"").unwrap_err().to_string();
-        let roles = ROLES.map(|role| format!("`{role}`")).join(", ");
+        let error = serde_json::from_str::<Role>("\"nobody\"").unwrap_err().to_string();
+        let roles = Role::ALL.map(|role| format!("`{}`", role.name())).join(", ");
         assert!(error.contains(&format!("expected one of {roles} at")), "{error}");
     }
 

@@ -30,6 +30,31 @@ pub enum Role {
     Eswitch,
 }
 
+impl Role {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Requester,
+        Self::Responder,
+        Self::NotificationPoint,
+        Self::ReactionPoint,
+        Self::Port,
+        Self::Eswitch,
+    ];
+
+    /// Its name in signatures, and in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Requester => "requester",
+            Self::Responder => "responder",
+            Self::NotificationPoint => "notification-point",
+            Self::ReactionPoint => "reaction-point",
+            Self::Port => "port",
+            Self::Eswitch => "eswitch",
+        }
+    }
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -140,15 +165,7 @@ impl Anomaly {
     /// Signature that distinguishes findings: kind, role, rule and, unless that is empty, state; never PSN,
     /// QPN or time.
     pub fn signature(&self) -> String {
-        let role = match self.who.role {
-            Role::Requester => "requester",
-            Role::Responder => "responder",
-            Role::NotificationPoint => "notification-point",
-            Role::ReactionPoint => "reaction-point",
-            Role::Port => "port",
-            Role::Eswitch => "eswitch",
-        };
-        let (kind, rule, state) = (self.kind(), self.rule.name(), &self.state);
+        let (kind, role, rule, state) = (self.kind(), self.who.role.name(), self.rule.name(), &self.state);
         let separator = if state.is_empty() { "" } else { "/" };
         format!("{kind}/{role}/{rule}{separator}{state}")
     }

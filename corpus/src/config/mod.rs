@@ -109,7 +109,7 @@ impl TestConfig {
             let members = event.connections.members(connections).count() as u64;
             members.saturating_mul(named).saturating_mul(copies.into())
         };
-        let packets = each.saturating_mul(connections.into());
+        let packets = self.traffic.total_packets();
         let by_network = packets.saturating_mul(self.network.repeat.copies_of(None).into());
         self.events.iter().map(copies_by).fold(packets.saturating_add(by_network), u64::saturating_add)
     }

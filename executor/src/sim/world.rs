@@ -26,8 +26,7 @@ pub(super) fn most_packets(config: &TestConfig) -> usize {
     if config.network.paths.len() < 2 {
         return MAX_PACKETS;
     }
-    let connections = u64::from(config.traffic.load.connections());
-    let packets = usize::try_from(config.traffic.shape().packets().saturating_mul(connections));
+    let packets = usize::try_from(config.traffic.total_packets());
     packets.unwrap_or(usize::MAX).saturating_mul(MOST_FOR_ONE).clamp(MOST_OVER_PATHS, MAX_PACKETS)
 }
 

@@ -7,10 +7,8 @@ use dumper::Nanos;
 use p4::Tables;
 use p4::switch::{Departure, Frame, Limits, Switch};
 
+use crate::SWITCH_LATENCY;
 use crate::profile::Link;
-
-/// Latency that the switch adds to the way of a packet: under 0.4 µs (Lumina §5).
-const SWITCH_LATENCY: Nanos = Nanos(300);
 
 /// Bytes on a cable beside a frame: preamble, frame check sequence and gap (IEEE 802.3), which also pads short frames.
 const BESIDE: u64 = 8 + 4 + 12;

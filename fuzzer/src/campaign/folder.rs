@@ -48,7 +48,7 @@ pub(crate) const LOCK: &str = ".lock";
 /// [`SETTINGS`].
 const BEGINNING: &str = ".beginning";
 
-pub(super) fn io_error(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> CampaignError {
+pub(crate) fn io_error(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> CampaignError {
     let path = path.to_owned();
     move |source| CampaignError::Io { path, what, source }
 }

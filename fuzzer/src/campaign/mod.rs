@@ -25,7 +25,7 @@ pub use begin::{Campaign, random_seed, vocabulary};
 pub use engine::{Engine, Event, Setup, Status};
 pub use error::CampaignError;
 pub use folder::{CORPUS, SETTINGS, SUMMARY, read_settings};
-pub(crate) use folder::{LOCK, lock};
+pub(crate) use folder::{LOCK, io_error, lock};
 pub use idle::Idle;
 pub use reached::Reached;
 pub use request::Request;

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, RUNS};
-use crate::campaign::{CampaignError, LOCK};
+use crate::campaign::{CampaignError, LOCK, io_error};
 use crate::strategy::Strategy;
 use crate::version::{VERSION, revision, with_revision};
 
@@ -91,11 +91,6 @@ impl Ran {
 /// Version and revision of this program.
 pub(super) fn program() -> String {
     with_revision(VERSION, revision())
-}
-
-pub(super) fn io_error(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> CampaignError {
-    let path = path.to_owned();
-    move |source| CampaignError::Io { path, what, source }
 }
 
 /// Refuses a folder that is not empty and holds no comparison.

@@ -12,9 +12,11 @@ use corpus::Role;
 use executor::Nic;
 use mutators::Target;
 
-use super::kept::{self, Bases, Found, Key, Ran, io_error};
+use super::kept::{self, Bases, Found, Key, Ran};
 use super::{Plan, RUNS, Until};
-use crate::campaign::{Campaign, CampaignError, End, Event, Limits, Request, Stop, lock, vocabulary};
+use crate::campaign::{
+    Campaign, CampaignError, End, Event, Limits, Request, Stop, io_error, lock, vocabulary,
+};
 use crate::finding::{is_reproduced, sha256};
 
 /// Folder of the campaigns that run.

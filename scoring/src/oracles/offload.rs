@@ -107,9 +107,8 @@ impl<'a> Offloaded<'a> {
     /// Those that take longer than in another run.
     fn worse_by_latency(&self, usual: &Baseline, since: Option<Nanos>) -> Option<Worse> {
         let slower = Slower::of(self.posted_since(since), self.config.traffic.tx_depth, &usual.connections)?;
-        let falls_off = |time: Nanos| time.0 as f64 * 100.0 > slower.there.0 as f64 * CLIFF_LATENCY_PERCENT;
-        (falls_off(slower.at_least) && falls_off(slower.here))
-            .then_some(Worse::Latency { here: slower.here, there: slower.there })
+        let falls_off = slower.at_least.0 as f64 * 100.0 > slower.there.0 as f64 * CLIFF_LATENCY_PERCENT;
+        falls_off.then_some(Worse::Latency { here: slower.here, there: slower.there })
     }
 
     /// Returns true if most messages have completed before the next pause ends, so that their times count. Otherwise each waits for those before

@@ -13,11 +13,9 @@ use super::mirror::Mirror;
 use super::rewrite::rewrite;
 use super::route::{Route, Routes};
 use super::topology::HostId;
+use crate::SWITCH_LATENCY;
 use crate::sim::agenda::{Agenda, Timer};
 use crate::sim::packet::Packet;
-
-/// Latency that the event injector adds to the way of a packet: under 0.4 µs (Lumina §5).
-const SWITCH_LATENCY: Nanos = Nanos(300);
 
 /// What leaves for a packet, and where to.
 struct Leaving {

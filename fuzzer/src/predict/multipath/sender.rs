@@ -1,8 +1,8 @@
 //! Limits of the NIC that sends: its window of unacknowledged packets, and the time that it takes for a packet.
 
 use dumper::Nanos;
-use executor::NicProfile;
 use executor::profile::Span;
+use executor::{NicProfile, SWITCH_LATENCY};
 use serde::Serialize;
 
 use super::field::{FieldValue, Short};
@@ -11,9 +11,6 @@ use super::{HEADERS, Setting};
 
 /// Bytes of the AETH of an ACK, which has no payload.
 const AETH: u32 = 4;
-
-/// Time of a packet in the simulator's switch.
-const SWITCH_NS: u64 = 300;
 
 /// The NIC that sends. The default has no limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,7 +40,7 @@ impl Sender {
     #[must_use]
     pub fn of(nic: &NicProfile) -> Self {
         let mean = |span: Span<u64>| span.min.midpoint(span.max);
-        let one_way = 2 * nic.link.propagation_ns + SWITCH_NS + mean(nic.receive.latency_ns);
+        let one_way = 2 * nic.link.propagation_ns + SWITCH_LATENCY.0 + mean(nic.receive.latency_ns);
         Self {
             window_packets: nic.requester.window_packets,
             ack_req_every: nic.requester.ack_req_every,
@@ -119,14 +116,7 @@ mod tests {
     use executor::profile::load;
 
     use super::*;
-
-    const SETTING: Setting = Setting {
-        rate_gbps: 200,
-        mtu: 1_024,
-        delay_ns: Nanos(186_000),
-        connections: 5,
-        receive_ns: Nanos::ZERO,
-    };
+    use crate::predict::multipath::SETTING;
 
     fn left(window_packets: u32) -> Sender {
         Sender { window_packets, ..Sender::of(&load("left", Path::new("")).unwrap()) }

@@ -95,14 +95,7 @@ mod tests {
     use executor::profile::Reorder;
 
     use super::*;
-
-    const SETTING: Setting = Setting {
-        rate_gbps: 200,
-        mtu: 1_024,
-        delay_ns: Nanos(186_000),
-        connections: 5,
-        receive_ns: Nanos::ZERO,
-    };
+    use crate::predict::multipath::SETTING;
 
     fn engine(window_packets: u32, change: impl Fn(&mut Reorder)) -> Engine {
         let mut reorder = Reorder {
