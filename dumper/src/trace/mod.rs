@@ -3,6 +3,7 @@
 mod build;
 mod digest;
 mod record;
+mod room;
 
 use std::net::IpAddr;
 
@@ -118,7 +119,7 @@ impl Trace {
 
     /// Makes room for so many packets at once.
     pub fn reserve(&mut self, packets: usize) {
-        self.records.reserve(packets);
+        room::reserve(&mut self.records, packets);
     }
 
     /// Packets in mirror order.
