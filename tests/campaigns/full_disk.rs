@@ -9,7 +9,7 @@ use crate::run::{folder, in_folder};
 /// and what was said are left in files, and so is the campaign.
 const SCRIPT: &str = r#"
 mount -t tmpfs -o size=11m tmpfs disk || exit 99
-"$@" --out disk/c 2>full.txt; echo $? >full.code
+"$@" --out disk/c >full.out 2>full.txt; echo $? >full.code
 cp disk/c/summary.json full.json
 "$@" --out disk/c --resume 2>again.txt; echo $? >again.code
 mount -o remount,size=512m disk || exit 98
@@ -39,6 +39,9 @@ fn a_full_disk_changes_nothing() {
         assert!(read(said).contains("error: the disk is full"), "{}", read(said));
         assert!(!read(said).contains("panicked"), "{}", read(said));
     }
+    // The page was not written.
+    assert!(read("full.out").contains("`lumina-fuzz report disk/c`"), "{}", read("full.out"));
+    assert!(!read("full.out").contains("report.html"), "{}", read("full.out"));
     let full: serde_json::Value = serde_json::from_str(&read("full.json")).unwrap();
     assert!((1..4000).contains(&full["executions"].as_u64().unwrap()), "{full:#}");
     assert_eq!(read("again.code"), "1\n");

@@ -117,6 +117,27 @@ fn two_campaigns_are_compared() {
     assert!(part("that are new", "that are gone").contains("msn-wrong"), "{markdown}");
     assert!(part("that are gone", "that are changed").contains("packet_seq_err"), "{markdown}");
     assert!(part("that are the same", "\u{0}").contains("nak-again"), "{markdown}");
+    assert!(!markdown.contains("only one of the campaigns"), "they have one target: {markdown}");
+}
+
+#[test]
+fn findings_that_another_target_does_not_look_for_are_not_gone() {
+    let folder = folder(&[("nic.toml", "[quirks]\nnak-repeats = 1\n")]);
+    let path = folder.path();
+    campaign(path, "./nic.toml", "wide", "nak-again");
+    let args = ["campaign", "counters", "--nic", "./nic.toml", "--seed", "1", "--executions", "50"];
+    let ran = in_folder(path, &[&args[..], &["--out", "narrow"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for (folders, missed_by) in [(["wide", "narrow"], "gone"), (["narrow", "wide"], "new")] {
+        let ran = in_folder(path, &["report", folders[0], folders[1], "--out", missed_by]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let markdown = text(&path.join(missed_by).join("report.md"));
+        let (before, one_sided) = markdown
+            .split_once("## Findings that only one of the campaigns looks for: ")
+            .unwrap_or_else(|| panic!("{markdown}"));
+        assert!(one_sided.contains("gbn-violation/responder/nak-again"), "{markdown}");
+        assert!(before.contains(&format!("## Findings that are {missed_by}: 0")), "{markdown}");
+    }
 }
 
 #[test]

@@ -39,6 +39,16 @@ pub struct Campaign {
     pub notes: Vec<String>,
 }
 
+/// The target of a campaign and its text, as the campaign's folder keeps them.
+///
+/// # Errors
+/// The copy is gone, was changed, or is no target to this version.
+pub fn read_target(path: &Path, settings: &Settings) -> Result<(Target, String), CampaignError> {
+    let text = folder::read_copy(path, &settings.target)?;
+    let target = Target::from_toml(TARGET, &text, vocabulary()).map_err(|error| error.0)?;
+    Ok((target, text))
+}
+
 /// Words that targets may name.
 #[must_use]
 pub fn vocabulary() -> Vocabulary<'static> {
@@ -172,8 +182,7 @@ impl Campaign {
                 settings.version
             ));
         }
-        let text = folder::read_copy(path, &settings.target)?;
-        let target = Target::from_toml(TARGET, &text, vocabulary()).map_err(|error| error.0)?;
+        let (target, text) = read_target(path, &settings)?;
         unchanged(&settings.target, &text, &mut notes, |given| {
             Target::load(given, Path::new(""), vocabulary()).map(|target| target.to_toml()).ok()
         })?;

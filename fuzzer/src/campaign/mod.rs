@@ -21,7 +21,7 @@ mod starts;
 mod stop;
 mod summary;
 
-pub use begin::{Campaign, random_seed, vocabulary};
+pub use begin::{Campaign, random_seed, read_target, vocabulary};
 pub use engine::{Engine, Event, Setup, Status};
 pub use error::CampaignError;
 pub use folder::{CORPUS, SETTINGS, SUMMARY, read_settings};

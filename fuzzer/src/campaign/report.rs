@@ -65,7 +65,8 @@ pub fn text(
         let _ = writeln!(text, "{}", ran(code));
     }
     if findings.is_empty() {
-        let _ = writeln!(text, "\nNo findings. {} has the search.", folder.join(PAGE).display());
+        text.push_str("\nNo findings. ");
+        text.push_str(&page(folder, end, "has the search"));
         return text;
     }
     let _ = writeln!(text, "\nFindings: {}", findings.len());
@@ -87,8 +88,18 @@ pub fn text(
     if findings.iter().any(|(finding, _)| is_reproduced(finding)) {
         let _ = writeln!(text, "\n`lumina-fuzz replay {}` runs them again.", folder.display());
     }
-    let _ = writeln!(text, "{} shows everything.", folder.join(PAGE).display());
+    text.push_str(&page(folder, end, "shows everything"));
     text
+}
+
+/// The line on the campaign's page, which is not written on a full disk.
+fn page(folder: &Path, end: &End, shows: &str) -> String {
+    match end {
+        End::DiskFull { .. } => {
+            format!("`lumina-fuzz report {}` {shows}, once there is room.\n", folder.display())
+        }
+        _ => format!("{} {shows}.\n", folder.join(PAGE).display()),
+    }
 }
 
 /// How far a finding is minimised, in a phrase.

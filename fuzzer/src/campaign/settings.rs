@@ -2,6 +2,7 @@
 
 use corpus::TestConfig;
 use executor::TestbedName;
+use mutators::Target;
 use serde::{Deserialize, Serialize};
 
 use super::schedule::BATCH;
@@ -51,6 +52,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns true if a signature is a finding of this campaign, whose target is given.
+    pub(crate) fn seeks(&self, target: &Target, signature: &str) -> bool {
+        let kind = signature.split('/').next().unwrap_or_default();
+        target.oracles.iter().any(|oracle| oracle == kind) && !self.ignores(signature)
+    }
+
     /// Returns true if a signature is known and not a finding.
     pub(super) fn ignores(&self, signature: &str) -> bool {
         self.ignore.iter().any(|ignored| ignored == signature)

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use corpus::store::{Archive, Progress};
 use corpus::{FindingRecord, SituationSeen};
-use mutators::{Covered, Levels};
+use mutators::{Covered, Levels, Target};
 use scoring::losses::Losses;
 
-use crate::campaign::{CampaignError, Rest, Settings, Start, read_settings, read_starts};
+use crate::campaign::{CampaignError, Rest, Settings, Start, read_settings, read_starts, read_target};
 use crate::finding::{self, FINDINGS};
 use crate::losses;
 use crate::measure::Measured;
@@ -28,6 +28,8 @@ pub struct Night {
     pub folder: PathBuf,
     /// Its settings.
     pub settings: Settings,
+    /// Its target; none that another version had and this one cannot read.
+    pub target: Option<Target>,
     /// When it was started and resumed, by which commands.
     pub starts: Vec<Start>,
     /// Reason for its last end, where its summary has one.
@@ -76,9 +78,11 @@ impl Night {
                 *operators.entry(name).or_default() += 1;
             }
         }
+        let target = read_target(folder, &settings).ok().map(|(target, _)| target);
         Ok(Self {
             folder: folder.to_owned(),
             settings,
+            target,
             starts: read_starts(folder),
             ended: Rest::read(folder).ended,
             progress: archive.progress(),
@@ -89,6 +93,11 @@ impl Night {
             losses: losses::decode(&archive.losses()?.unwrap_or_default()),
             combinations: covered.tried(),
         })
+    }
+
+    /// Returns true if a signature would be a finding of this campaign, as far as that can be told.
+    fn seeks(&self, signature: &str) -> bool {
+        self.target.as_ref().is_none_or(|target| self.settings.seeks(target, signature))
     }
 
     /// How many of as many executions of the same search again are expected to go through a situation that none has gone through.

@@ -318,6 +318,7 @@ mod tests {
         Night {
             folder: "night".into(),
             settings: settings(),
+            target: None,
             starts: Vec::new(),
             ended: Some("max-disk".into()),
             progress: corpus::store::Progress { executions: 5_000, ..Default::default() },

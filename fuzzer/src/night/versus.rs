@@ -17,14 +17,22 @@ struct Parts {
     folders: [String; 2],
     /// Each with its name, of both campaigns.
     facts: Vec<(&'static str, [String; 2])>,
-    groups: [Group; 4],
+    groups: Vec<Group>,
 }
 
-/// Findings that the second campaign has and the first has not, the other way round, that both have and that differ, or not.
+/// Findings that the second campaign has and the first has not, the other way round, that both have and that differ, or not, and that
+/// only one of the campaigns looks for.
 struct Group {
+    /// In the words behind "Findings that".
     name: &'static str,
     lines: Vec<Line>,
 }
+
+const GROUPS: [&str; 5] =
+    ["are new", "are gone", "are changed", "are the same", "only one of the campaigns looks for"];
+
+/// The last group, which two campaigns of one target do not have.
+const ONE_SIDED: usize = 4;
 
 /// A finding in both campaigns.
 struct Line {
@@ -63,7 +71,7 @@ pub fn versus(nights: [&Night; 2]) -> Result<[String; 2], String> {
 
 fn parts(nights: [&Night; 2]) -> Parts {
     let [first, second] = nights.map(facts);
-    let mut groups = ["new", "gone", "changed", "the same"].map(|name| Group { name, lines: Vec::new() });
+    let mut groups = GROUPS.map(|name| Group { name, lines: Vec::new() });
     let mut findings: BTreeMap<&str, [Option<Seen>; 2]> = BTreeMap::new();
     for (at, night) in nights.into_iter().enumerate() {
         for (finding, measured) in &night.findings {
@@ -71,7 +79,9 @@ fn parts(nights: [&Night; 2]) -> Parts {
         }
     }
     for (signature, seen) in findings {
+        let is_missed = |at: usize| seen[at].is_none() && !nights[at].seeks(signature);
         let group = match &seen {
+            _ if is_missed(0) || is_missed(1) => ONE_SIDED,
             [None, _] => 0,
             [_, None] => 1,
             [first, second] if first != second => 2,
@@ -87,7 +97,12 @@ fn parts(nights: [&Night; 2]) -> Parts {
             .zip(second)
             .map(|((name, first), (_, second))| (name, [first, second]))
             .collect(),
-        groups,
+        groups: groups
+            .into_iter()
+            .enumerate()
+            .filter(|(at, group)| *at != ONE_SIDED || !group.lines.is_empty())
+            .map(|(_, group)| group)
+            .collect(),
     }
 }
 

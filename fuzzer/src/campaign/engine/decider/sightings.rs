@@ -18,7 +18,7 @@ impl Decider<'_> {
         signature: &str,
         changed: &mut Vec<String>,
     ) -> bool {
-        if !self.is_sought(signature) {
+        if !self.settings.seeks(&self.target, signature) {
             return false;
         }
         changed.push(signature.to_owned());
@@ -38,12 +38,6 @@ impl Decider<'_> {
         true
     }
 
-    fn is_sought(&self, signature: &str) -> bool {
-        let kind = signature.split('/').next().unwrap_or_default();
-        let is_sought = self.target.oracles.iter().any(|oracle| oracle == kind);
-        is_sought && !self.settings.ignores(signature)
-    }
-
     /// Keeps a finding that was worked on, and as findings of their own the other anomalies of its stored
     /// run. On a deterministic testbed those are known already.
     pub(in crate::campaign::engine) fn keep(
@@ -51,7 +45,9 @@ impl Decider<'_> {
         Worked { finding, seen }: Worked,
     ) -> Result<(FindingRecord, Vec<FindingRecord>), CampaignError> {
         let is_new = |signature: &String| {
-            self.policy.may_show_more() && self.is_sought(signature) && !self.findings.contains_key(signature)
+            self.policy.may_show_more()
+                && self.settings.seeks(&self.target, signature)
+                && !self.findings.contains_key(signature)
         };
         let new: BTreeSet<String> = seen.into_iter().filter(is_new).collect();
         let beside: Vec<FindingRecord> = new
