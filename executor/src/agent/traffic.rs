@@ -31,14 +31,20 @@ const REPORTED_AT_ONCE: usize = 512;
 /// one.
 const LOOK_AROUND: Duration = Duration::from_millis(500);
 
-/// Time between two looks at the memory for a Write that is answered, of which no event tells: a host that answers sees it so much
+/// Least time between two looks at the memory for a Write that is answered, of which no event tells: a host that answers sees it so much
 /// later. To look without pause, as perftest does, would take the processor from a stack that is software.
 const LOOK_AT_MEMORY: Duration = Duration::from_micros(20);
+
+/// Looks at the memory in as much time as nothing has happened for: the host looks ever more seldom, and sees a Write later by a
+/// thirty-second of that time. A Write may be repeated for minutes, which would be millions of looks, and in virtual time an hour.
+const LOOKS: u32 = 32;
 
 /// The parts of a host in a test: one of them, or both where the hosts post in turn.
 pub(super) struct Traffic {
     requester: Option<Requester>,
     responder: Option<Responder>,
+    /// When something was posted, or had completed or arrived, for the last time.
+    worked: Nanos,
 }
 
 /// Posts requests.
@@ -79,7 +85,7 @@ impl Traffic {
         let has = |end| test.ends_at_host().any(|(_, has)| has == end);
         let requester = has(Role::Requester).then(|| Requester::new(test));
         let responder = has(Role::Responder).then(|| Responder::new(test)).transpose()?;
-        Ok(Self { requester, responder })
+        Ok(Self { requester, responder, worked: monotonic() })
     }
 
     /// Delivery of a message as the application sees it: a Send has arrived when its Receive has completed.
@@ -128,6 +134,9 @@ impl Traffic {
             busy |= !arrived.is_empty();
             arrived.into_iter().for_each(|connection| requester.poster.arrived(connection));
         }
+        if busy {
+            self.worked = now;
+        }
         Ok(busy)
     }
 
@@ -136,11 +145,18 @@ impl Traffic {
         let Some(requester) = &self.requester else { return LOOK_AROUND };
         let left = || deadline.saturating_duration_since(Instant::now());
         let settles = if requester.settled { LOOK_AROUND } else { left() };
-        let pause = requester.poster.pause_ends().map(|end| end.0.saturating_sub(monotonic().0));
+        let now = monotonic();
+        let pause = requester.poster.pause_ends().map(|end| end.0.saturating_sub(now.0));
         let looks = self.responder.as_ref().is_some_and(|responder| !responder.written.is_empty());
-        let memory = if looks && !requester.settled { LOOK_AT_MEMORY } else { LOOK_AROUND };
+        let memory =
+            if looks && !requester.settled { next_look_at_memory(now - self.worked) } else { LOOK_AROUND };
         memory.min(settles).min(pause.map_or(LOOK_AROUND, Duration::from_nanos))
     }
+}
+
+/// Time until the next look at the memory, where nothing has happened for so long.
+fn next_look_at_memory(quiet: Nanos) -> Duration {
+    (Duration::from_nanos(quiet.0) / LOOKS).clamp(LOOK_AT_MEMORY, LOOK_AROUND)
 }
 
 impl Requester {
@@ -393,6 +409,18 @@ fn monotonic() -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_that_waits_for_a_write_looks_ever_more_seldom() {
+        let (mut quiet, mut looks) = (Duration::ZERO, 0);
+        while quiet < Duration::from_secs(60) {
+            let next = next_look_at_memory(Nanos(u64::try_from(quiet.as_nanos()).unwrap()));
+            assert!(next <= (quiet / LOOKS).max(LOOK_AT_MEMORY), "{next:?} after {quiet:?}");
+            quiet += next;
+            looks += 1;
+        }
+        assert!(looks < 500, "{looks} looks in a minute");
+    }
 
     #[test]
     fn receives_are_posted_when_a_batch_of_them_has_completed() {
