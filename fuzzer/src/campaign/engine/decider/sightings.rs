@@ -18,7 +18,7 @@ impl Decider<'_> {
         signature: &str,
         changed: &mut Vec<String>,
     ) -> bool {
-        if !self.settings.seeks(&self.target, signature) {
+        if !self.settings.seeks(self.target, signature) {
             return false;
         }
         changed.push(signature.to_owned());
@@ -46,7 +46,7 @@ impl Decider<'_> {
     ) -> Result<(FindingRecord, Vec<FindingRecord>), CampaignError> {
         let is_new = |signature: &String| {
             self.policy.may_show_more()
-                && self.settings.seeks(&self.target, signature)
+                && self.settings.seeks(self.target, signature)
                 && !self.findings.contains_key(signature)
         };
         let new: BTreeSet<String> = seen.into_iter().filter(is_new).collect();
