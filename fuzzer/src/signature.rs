@@ -3,6 +3,12 @@
 use corpus::{clip, nearest};
 use scoring::{Kind, Role, Rule};
 
+/// The kind of a signature, by its name.
+#[must_use]
+pub fn kind_of(signature: &str) -> &str {
+    signature.split_once('/').map_or(signature, |(kind, _)| kind)
+}
+
 /// Refuses a text that no signature begins with.
 ///
 /// # Errors

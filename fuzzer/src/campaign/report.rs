@@ -92,13 +92,12 @@ pub fn text(
     text
 }
 
-/// The line on the campaign's page, which is not written on a full disk.
+/// The line on the campaign's page.
 fn page(folder: &Path, end: &End, shows: &str) -> String {
-    match end {
-        End::DiskFull { .. } => {
-            format!("`lumina-fuzz report {}` {shows}, once there is room.\n", folder.display())
-        }
-        _ => format!("{} {shows}.\n", folder.join(PAGE).display()),
+    if end.leaves_page() {
+        format!("{} {shows}.\n", folder.join(PAGE).display())
+    } else {
+        format!("`lumina-fuzz report {}` {shows}, once there is room.\n", folder.display())
     }
 }
 

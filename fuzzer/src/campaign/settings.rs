@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::schedule::BATCH;
 use crate::finding::{Copied, Origin, sha256};
 use crate::minimize;
+use crate::signature::kind_of;
 use crate::strategy::Strategy;
 
 /// Probability with which a test that does not score above the median is kept all the same (Lumina Algorithm 1, line
@@ -54,7 +55,7 @@ pub struct Settings {
 impl Settings {
     /// Returns true if a signature is a finding of this campaign, whose target is given.
     pub(crate) fn seeks(&self, target: &Target, signature: &str) -> bool {
-        let kind = signature.split('/').next().unwrap_or_default();
+        let kind = kind_of(signature);
         target.oracles.iter().any(|oracle| oracle == kind) && !self.ignores(signature)
     }
 

@@ -68,6 +68,12 @@ impl End {
         }
     }
 
+    /// Returns true if the page on the campaign is written at such an end: a full disk has no room for it.
+    #[must_use]
+    pub const fn leaves_page(&self) -> bool {
+        !matches!(self, Self::DiskFull { .. })
+    }
+
     /// Returns true if the campaign reached its limit, a finding that ends it, or the end of its space.
     #[must_use]
     pub const fn is_done(&self) -> bool {

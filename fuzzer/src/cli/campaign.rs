@@ -192,8 +192,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
     let folder = campaign.folder().to_owned();
     // Its corpus is closed then, and can be read.
     drop(campaign);
-    let reported =
-        if matches!(end, End::DiskFull { .. }) { Ok(()) } else { super::report::write_campaign(&folder) };
+    let reported = if end.leaves_page() { super::report::write_campaign(&folder) } else { Ok(()) };
     Ok(match (printed, &end) {
         (Exit::Done, End::Interrupted) => {
             complain(&format!("{end}"));

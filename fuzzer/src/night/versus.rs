@@ -28,12 +28,6 @@ struct Group {
     lines: Vec<Line>,
 }
 
-const GROUPS: [&str; 5] =
-    ["are new", "are gone", "are changed", "are the same", "only one of the campaigns looks for"];
-
-/// The last group, which two campaigns of one target do not have.
-const ONE_SIDED: usize = 4;
-
 /// A finding in both campaigns.
 struct Line {
     signature: String,
@@ -71,7 +65,8 @@ pub fn versus(nights: [&Night; 2]) -> Result<[String; 2], String> {
 
 fn parts(nights: [&Night; 2]) -> Parts {
     let [first, second] = nights.map(facts);
-    let mut groups = GROUPS.map(|name| Group { name, lines: Vec::new() });
+    let names = ["are new", "are gone", "are changed", "are the same", "only one of the campaigns looks for"];
+    let mut groups = Vec::from(names.map(|name| Group { name, lines: Vec::new() }));
     let mut findings: BTreeMap<&str, [Option<Seen>; 2]> = BTreeMap::new();
     for (at, night) in nights.into_iter().enumerate() {
         for (finding, measured) in &night.findings {
@@ -81,7 +76,7 @@ fn parts(nights: [&Night; 2]) -> Parts {
     for (signature, seen) in findings {
         let is_missed = |at: usize| seen[at].is_none() && !nights[at].seeks(signature);
         let group = match &seen {
-            _ if is_missed(0) || is_missed(1) => ONE_SIDED,
+            _ if is_missed(0) || is_missed(1) => 4,
             [None, _] => 0,
             [_, None] => 1,
             [first, second] if first != second => 2,
@@ -89,6 +84,8 @@ fn parts(nights: [&Night; 2]) -> Parts {
         };
         groups[group].lines.push(Line { signature: signature.to_owned(), seen });
     }
+    // Campaigns of one target have none.
+    groups.pop_if(|one_sided| one_sided.lines.is_empty());
     Parts {
         titles: nights.map(|night| title(&night.settings)),
         folders: nights.map(|night| night.folder.display().to_string()),
@@ -97,12 +94,7 @@ fn parts(nights: [&Night; 2]) -> Parts {
             .zip(second)
             .map(|((name, first), (_, second))| (name, [first, second]))
             .collect(),
-        groups: groups
-            .into_iter()
-            .enumerate()
-            .filter(|(at, group)| *at != ONE_SIDED || !group.lines.is_empty())
-            .map(|(_, group)| group)
-            .collect(),
+        groups,
     }
 }
 

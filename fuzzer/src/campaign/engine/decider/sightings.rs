@@ -7,6 +7,7 @@ use corpus::{Evaluation, FindingRecord, Minimized, TestConfig};
 use super::Decider;
 use crate::campaign::error::CampaignError;
 use crate::finding;
+use crate::signature::kind_of;
 
 impl Decider<'_> {
     /// Counts a sighting, if its kind is one that the target looks for; returns true if it is the first. A finding
@@ -80,7 +81,7 @@ pub(in crate::campaign::engine) struct Worked {
 fn found(signature: &str, execution: u64, config: &TestConfig) -> FindingRecord {
     FindingRecord {
         id: finding::id_of(signature),
-        kind: signature.split('/').next().unwrap_or_default().to_owned(),
+        kind: kind_of(signature).to_owned(),
         signature: signature.to_owned(),
         // Until its reproducer has been run again.
         title: signature.to_owned(),
