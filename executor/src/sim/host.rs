@@ -5,7 +5,7 @@ use dumper::wire::{Class, Opcode};
 
 use super::agenda::sooner;
 use super::network::{HostId, Network, Pause};
-use super::nic::{Input, Nic, Stat};
+use super::nic::{Eswitch, Nic, Stat};
 use super::ovs::Ovs;
 use super::packet::Packet;
 use super::traffic::TrafficGenerators;
@@ -88,12 +88,11 @@ impl Host {
         }
     }
 
-    /// Its NIC takes an input; of a host that is cut off, no packets.
+    /// Its NIC takes a packet, unless the host is cut off.
     #[inline]
-    pub(super) fn handle(&mut self, now: Nanos, input: Input) {
-        let is_lost = matches!(input, Input::Packet(_)) && self.is_cut_off();
-        if !is_lost {
-            self.nic.handle(now, input);
+    pub(super) fn receive(&mut self, now: Nanos, packet: &Packet) {
+        if !self.is_cut_off() {
+            self.nic.receive(now, packet);
         }
     }
 
@@ -103,16 +102,22 @@ impl Host {
         if self.is_paused || self.is_cut_off() {
             return None;
         }
-        let scheduled = self.next_scheduled(now);
-        let Some(eswitch) = &self.nic.eswitch else { return scheduled };
-        sooner(scheduled, eswitch.next_egress())
+        match &self.nic.eswitch {
+            None => self.next_scheduled(now),
+            Some(eswitch) => sooner(self.next_looked_up(eswitch, now), eswitch.next_egress()),
+        }
     }
 
-    /// Time at which the NIC may schedule a packet.
-    #[inline]
+    /// Time at which the NIC may schedule a packet, if its own switch can take it.
+    #[inline(always)]
     fn next_scheduled(&self, now: Nanos) -> Option<Nanos> {
-        let ready = self.nic.next_transmit(now)?.max(self.room).max(self.scheduler_free);
-        Some(self.nic.eswitch.as_ref().map_or(ready, |eswitch| ready.max(eswitch.takes_from())))
+        Some(self.nic.next_transmit(now)?.max(self.room).max(self.scheduler_free))
+    }
+
+    /// The same, where the NIC's own switch looks the packet up.
+    #[inline]
+    fn next_looked_up(&self, eswitch: &Eswitch, now: Nanos) -> Option<Nanos> {
+        Some(self.next_scheduled(now)?.max(eswitch.takes_from()))
     }
 
     /// The switch pauses this host, or no more.
@@ -129,7 +134,7 @@ impl Host {
 
     /// The receive buffer may pause the switch.
     pub(super) fn control_flow(&mut self, own: HostId, now: Nanos, network: &mut Network) {
-        if network.note_buffer(own, self.nic.receive().bytes, now) {
+        if network.note_buffer(own, self.nic.receive_buffer().bytes, now) {
             self.nic.count(Stat::PausesSent);
         }
     }
@@ -143,13 +148,13 @@ impl Host {
     /// looked up.
     #[inline]
     pub(super) fn transmit(&mut self, own: HostId, now: Nanos, network: &mut Network) -> Option<Sent> {
-        if self.nic.eswitch.is_some() {
-            while let Some(packet) = self.nic.eswitch.as_mut().and_then(|eswitch| eswitch.take_egress(now)) {
-                self.put_on_cable(own, packet, now, network);
-            }
-            if self.next_scheduled(now).is_none_or(|at| at > now) {
-                return None;
-            }
+        while let Some(packet) = self.nic.eswitch.as_mut().and_then(|eswitch| eswitch.take_egress(now)) {
+            self.put_on_cable(own, packet, now, network);
+        }
+        if let Some(eswitch) = &self.nic.eswitch
+            && self.next_looked_up(eswitch, now).is_none_or(|at| at > now)
+        {
+            return None;
         }
         let packet = self.nic.poll_transmit(now)?;
         self.scheduler_free = now + Nanos(self.nic.profile().transmit.packet_ns);
@@ -161,13 +166,16 @@ impl Host {
     }
 
     /// A packet goes on the cable.
-    #[inline]
+    #[inline(always)]
     fn put_on_cable(&mut self, own: HostId, packet: Packet, now: Nanos, network: &mut Network) {
         let start = (now.0 * 1_000).max(self.cable_free);
         // CNPs do not wait in the pipeline: their distances are kept.
         let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps > 0;
         let delay = if passes { network.send_past(own, packet, now) } else { None };
-        self.cable_free = delay.map_or_else(|| network.send(own, packet, start), |delay| start + delay);
+        self.cable_free = match delay {
+            Some(delay) => start + delay,
+            None => network.send(own, packet, start),
+        };
         self.room = self.room_until(self.cable_free);
     }
 }

@@ -8,6 +8,7 @@ mod check;
 mod counters;
 mod host;
 mod network;
+mod next;
 mod nic;
 mod ovs;
 mod packet;

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::agenda::{Agenda, Timer};
 use super::network::HostId;
-use super::nic::{HostEvent, Input};
+use super::nic::{HostEvent, Work};
 use super::random::draw;
 use crate::profile::{HostSoftware, Span};
 
@@ -135,8 +135,8 @@ impl TrafficGenerators {
         self.agenda.next_at()
     }
 
-    /// Performs the next action that is due; returns the input for a NIC.
-    pub(super) fn handle_later(&mut self, now: Nanos) -> Option<(HostId, Input)> {
+    /// Performs the next action that is due; returns the work for a NIC.
+    pub(super) fn handle_later(&mut self, now: Nanos) -> Option<(HostId, Work)> {
         match self.agenda.take_due(now)? {
             Later::PostNext { host } => {
                 self.posting[host.index()].busy = false;
@@ -159,7 +159,7 @@ impl TrafficGenerators {
                 None
             }
             Later::PostReceive { connection } => {
-                Some((self.host(Role::Responder, connection), Input::PostReceive { qp: connection }))
+                Some((self.host(Role::Responder, connection), Work::PostReceive { qp: connection }))
             }
         }
     }
@@ -199,7 +199,7 @@ impl TrafficGenerators {
     }
 
     /// A request reaches the NIC, with the dummies that follow it at once, or those that come before it.
-    fn ring(&mut self, connection: u32, message: u32, now: Nanos) -> (HostId, Input) {
+    fn ring(&mut self, connection: u32, message: u32, now: Nanos) -> (HostId, Work) {
         let wait = Nanos(self.traffic.dummy_idle_ns);
         let is_timed = self.traffic.times_dummies();
         let last = self.connections[connection as usize].last.replace(now);
@@ -218,14 +218,14 @@ impl TrafficGenerators {
         let (bytes, dummies) = (self.traffic.message_size, self.traffic.dummy_headers);
         let dummies = if is_timed { 0 } else { dummies };
         let host = self.host(Role::Requester, connection);
-        (host, Input::Post { qp: connection, message, verb, bytes, dummies })
+        (host, Work::Post { qp: connection, message, verb, bytes, dummies })
     }
 
     /// The dummies behind a message that has been posted.
-    fn dummies(&self, connection: u32, message: u32) -> (HostId, Input) {
+    fn dummies(&self, connection: u32, message: u32) -> (HostId, Work) {
         let verb = self.traffic.load.verb(connection + 1, message);
         let host = self.host(Role::Requester, connection);
-        (host, Input::PostDummies { qp: connection, message, verb, dummies: self.traffic.dummy_headers })
+        (host, Work::PostDummies { qp: connection, message, verb, dummies: self.traffic.dummy_headers })
     }
 
     /// Completions, in the order in which they were seen.
@@ -494,7 +494,7 @@ mod tests {
         }
         let mut posted = Vec::new();
         while let Some(at) = generators.next_at() {
-            assert!(matches!(generators.handle_later(at), Some((_, Input::PostReceive { qp: 0 }))));
+            assert!(matches!(generators.handle_later(at), Some((_, Work::PostReceive { qp: 0 }))));
             posted.push((at.0 - 500) / 1_000);
         }
         posted

@@ -6,7 +6,8 @@ use dumper::{Delivery, Nanos, Observation};
 use super::counters;
 use super::host::{Host, Sent};
 use super::network::{HostId, Network};
-use super::nic::{HostEvent, Input, Nic};
+use super::next::Next;
+use super::nic::{HostEvent, Nic};
 use super::step::{Kind, MAX_HOSTS, MAX_TIME, Step};
 use super::traffic::TrafficGenerators;
 use crate::TestbedError;
@@ -37,10 +38,8 @@ pub(super) struct World {
     generators: TrafficGenerators,
     most_packets: usize,
     now: Nanos,
-    /// The next step of each host by itself, which changes only when the host does.
-    due: Vec<Step>,
-    /// The next step of each host's software for a flow table, which likewise changes only when the host does; empty if no host has one.
-    controls: Vec<Step>,
+    /// The next step of each kind and host, noted when what it depends on changes: to find the first of all looks at nothing else.
+    next: Next,
     /// Kept to save allocations.
     events: Vec<HostEvent>,
 }
@@ -55,11 +54,11 @@ impl World {
     ) -> Self {
         assert!(hosts.len() <= MAX_HOSTS, "a test has two hosts");
         let now = Nanos::ZERO;
-        let due = hosts.iter().zip(0..).map(|(host, at)| next_of(host, HostId::at(at), now)).collect();
-        let has_control = hosts.iter().any(|host| host.ovs.is_some());
-        let controls = hosts.iter().zip(0..).filter(|_| has_control);
-        let controls = controls.map(|(host, at)| control_of(host, HostId::at(at))).collect();
-        Self { hosts, network, generators, most_packets, now, due, controls, events: Vec::new() }
+        let mut next = Next::new(&hosts);
+        next.note_software(&generators);
+        next.note_network(&network);
+        hosts.iter().zip(0..).for_each(|(host, at)| next.note_host(host, HostId::at(at), now));
+        Self { hosts, network, generators, most_packets, now, next, events: Vec::new() }
     }
 
     /// Runs until nothing happens any more. After every step `after` sees the hosts, the network, the host that the step
@@ -90,17 +89,15 @@ impl World {
     // Always inlined, as `take` is: there are two loops, with and without checks, and a call in each costs a tenth.
     #[inline(always)]
     fn next_step(&self) -> Step {
-        let software = Step::new(self.generators.next_at(), Kind::Software, HostId::REQUESTER);
-        let mut next = software.min(Step::new(self.network.next_later(), Kind::Later, HostId::REQUESTER));
-        for (at, (due, link)) in self.due.iter().zip(self.network.links()).enumerate() {
-            let host = HostId::at(at);
-            let entry = Step::new(link.next_entry(), Kind::Entry, host);
-            next = next.min(*due).min(entry).min(Step::new(link.next_arrival(), Kind::Arrival, host));
-        }
-        if self.controls.is_empty() || next == Step::NEVER && !self.has_work() {
+        debug_assert!(
+            self.next.is_up_to_date(&self.generators, &self.network),
+            "a step changed what it did not note"
+        );
+        let next = self.next.first();
+        if self.next.controls.is_empty() || next == Step::NEVER && !self.has_work() {
             return next;
         }
-        self.controls.iter().fold(next, |next, control| next.min(*control))
+        self.next.controls.iter().fold(next, |next, control| next.min(*control))
     }
 
     /// Returns true if the software of a host has something to do for its flow table but to look at it, which it does without end: a test
@@ -115,24 +112,35 @@ impl World {
     fn take(&mut self, kind: Kind, host: HostId) -> (Option<HostId>, Option<Sent>) {
         let (now, mut sent) = (self.now, None);
         let touched = match kind {
-            Kind::Software => self.generators.handle_later(now).map(|(host, input)| {
-                self.hosts[host.index()].handle(now, input);
-                host
-            }),
+            Kind::Software => {
+                let touched = self.generators.handle_later(now).map(|(host, work)| {
+                    self.hosts[host.index()].nic.post(now, work);
+                    host
+                });
+                self.next.note_software(&self.generators);
+                touched
+            }
             Kind::Entry => {
                 self.network.enter(host);
+                self.next.note_network(&self.network);
                 None
             }
-            Kind::Later => self.network.handle_later(now).map(|pause| {
-                self.hosts[pause.host.index()].pause(pause, now, &mut self.network);
-                pause.host
-            }),
+            Kind::Later => {
+                let touched = self.network.handle_later(now).map(|pause| {
+                    self.hosts[pause.host.index()].pause(pause, now, &mut self.network);
+                    pause.host
+                });
+                self.next.note_network(&self.network);
+                touched
+            }
             Kind::Arrival => self.network.take_arrival(host).map(|packet| {
-                self.hosts[host.index()].handle(now, Input::Packet(packet));
+                self.next.note_arrival(&self.network, host);
+                self.hosts[host.index()].receive(now, &packet);
                 host
             }),
             Kind::Control => {
                 self.hosts[host.index()].control(now, &mut self.generators);
+                self.next.note_software(&self.generators);
                 Some(host)
             }
             Kind::Timeout => {
@@ -141,19 +149,19 @@ impl World {
             }
             Kind::Transmit => {
                 sent = self.hosts[host.index()].transmit(host, now, &mut self.network);
+                self.next.note_entry(&self.network, host);
                 Some(host)
             }
         };
         if let Some(host) = touched {
             self.pass_events(host);
-            self.hosts[host.index()].look(now, &self.generators);
+            let end = &mut self.hosts[host.index()];
+            end.look(now, &self.generators);
             if self.network.has_flow_control() {
-                self.hosts[host.index()].control_flow(host, now, &mut self.network);
+                end.control_flow(host, now, &mut self.network);
+                self.next.note_network(&self.network);
             }
-            self.due[host.index()] = next_of(&self.hosts[host.index()], host, now);
-            if let Some(control) = self.controls.get_mut(host.index()) {
-                *control = control_of(&self.hosts[host.index()], host);
-            }
+            self.next.note_host(end, host, now);
         }
         (touched, sent)
     }
@@ -168,6 +176,7 @@ impl World {
         for event in self.events.drain(..) {
             self.generators.on_event(host, event, self.now);
         }
+        self.next.note_software(&self.generators);
     }
 
     /// Observation of the test.
@@ -200,22 +209,6 @@ impl World {
             ..Observation::default()
         }
     }
-}
-
-/// The next step of a host by itself.
-#[inline(always)]
-fn next_of(host: &Host, id: HostId, now: Nanos) -> Step {
-    Step::new(host.next_timeout(), Kind::Timeout, id).min(Step::new(
-        host.next_transmit(now),
-        Kind::Transmit,
-        id,
-    ))
-}
-
-/// The next step of a host's software for its flow table.
-#[inline(always)]
-fn control_of(host: &Host, id: HostId) -> Step {
-    Step::new(host.next_control(), Kind::Control, id)
 }
 
 /// Data written of each message at the host that receives it.

@@ -7,7 +7,7 @@ const FEW: usize = 32;
 
 /// Checks the receive buffer of a NIC.
 pub(super) fn check(nic: &Nic) {
-    let receive = nic.receive();
+    let receive = nic.receive_buffer();
     // A wrong sum stays wrong: it shows as soon as the buffer has few packets again.
     if receive.waiting.len() <= FEW {
         let waiting: u64 = receive.waiting.iter().map(|packet| u64::from(packet.frame_len)).sum();

@@ -33,11 +33,9 @@ use super::packet::Packet;
 use super::random;
 use crate::NicProfile;
 
-/// Input of a NIC.
+/// Work that a host's software posts to its NIC.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Input {
-    /// A packet arrives.
-    Packet(Packet),
+pub(super) enum Work {
     /// The host posts a message on a QP, with so many dummies behind it.
     Post { qp: u32, message: u32, verb: corpus::Verb, bytes: u32, dummies: u8 },
     /// The host posts dummies behind the last message of a QP.
@@ -145,7 +143,7 @@ impl Nic {
         &self.agenda
     }
 
-    pub(super) const fn receive(&self) -> &ReceiveBuffer {
+    pub(super) const fn receive_buffer(&self) -> &ReceiveBuffer {
         &self.receive
     }
 
@@ -161,34 +159,37 @@ impl Nic {
         &self.qps
     }
 
-    /// Takes an input.
+    /// Takes a packet off the cable.
     #[inline]
-    pub(super) fn handle(&mut self, now: Nanos, input: Input) {
-        match input {
-            Input::Packet(packet) => {
-                let qp = self.qp_of(&packet);
-                match &mut self.eswitch {
-                    None => self.pass_on(&packet, now),
-                    Some(eswitch) if self.receive.retain(&packet) => eswitch.arrives(packet, qp, now),
-                    Some(_) => self.stats.count(Stat::Discards),
-                }
-            }
-            Input::Post { qp, message, verb, bytes, dummies } => {
+    pub(super) fn receive(&mut self, now: Nanos, packet: &Packet) {
+        let qp = self.qp_of(packet);
+        match &mut self.eswitch {
+            None => self.pass_on(packet, now),
+            Some(eswitch) if self.receive.retain(packet) => eswitch.arrives(*packet, qp, now),
+            Some(_) => self.stats.count(Stat::Discards),
+        }
+    }
+
+    /// Takes work of the host's software.
+    #[inline]
+    pub(super) fn post(&mut self, now: Nanos, work: Work) {
+        match work {
+            Work::Post { qp, message, verb, bytes, dummies } => {
                 let (end, mut cx) = self.at(qp, now, Activity::Post { message, verb });
                 end.requester.post(message, verb, bytes, dummies, &mut cx);
                 self.wake(qp, now);
             }
-            Input::PostDummies { qp, message, verb, dummies } => {
+            Work::PostDummies { qp, message, verb, dummies } => {
                 let (end, cx) = self.at(qp, now, Activity::Post { message, verb });
                 end.requester.post_dummies(message, verb, dummies, &cx);
                 self.wake(qp, now);
             }
-            Input::PostReceive { qp } => self.qps[qp as usize].responder.post_receive(),
+            Work::PostReceive { qp } => self.qps[qp as usize].responder.post_receive(),
         }
     }
 
     /// A packet goes on to the receive buffer.
-    #[inline]
+    #[inline(always)]
     fn pass_on(&mut self, packet: &Packet, now: Nanos) {
         let held = self.paths.hold(packet, self.qp_of(packet));
         match self.receive.arrive(packet, held, now) {
@@ -239,9 +240,13 @@ impl Nic {
     /// Time at which [`Nic::handle_timeout`] is to be called.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
+        let next = sooner(self.agenda.next_at(), self.receive.next_at());
+        if self.reorder.is_none() && self.eswitch.is_none() {
+            return next;
+        }
         let gather = self.reorder.as_ref().and_then(|engine| engine.gather.as_ref()?.next_at());
         let looked_up = self.eswitch.as_ref().and_then(|eswitch| eswitch.next_ingress());
-        sooner(sooner(self.agenda.next_at(), self.receive.next_at()), sooner(gather, looked_up))
+        sooner(next, sooner(gather, looked_up))
     }
 
     /// Time at which [`Nic::poll_transmit`] may have a packet.
@@ -322,9 +327,14 @@ impl Nic {
     }
 
     /// The transport accesses the bitmap of a packet, which keeps it busy; false if the packet's bit has no room.
-    #[inline]
+    #[inline(always)]
     fn access(&mut self, qp: u32, place: Option<Place>) -> bool {
-        let (Some(engine), Some(place)) = (&mut self.reorder, place) else { return true };
+        let Some(place) = place else { return true };
+        self.access_bitmap(qp, place)
+    }
+
+    fn access_bitmap(&mut self, qp: u32, place: Place) -> bool {
+        let Some(engine) = &mut self.reorder else { return true };
         let bitmap = self.qps[qp as usize].bitmap(place.half).map(|(_, bitmap)| bitmap);
         let access = engine.access(place.flow, place.distance, bitmap.unwrap_or_default());
         self.receive.keep_busy(access.unwrap_or_default());
@@ -332,10 +342,10 @@ impl Nic {
     }
 
     /// The reorder engine has the bitmaps that a QP has now, or a half of it, and the data in flight is what it has sent.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, qp: u32, half: Option<Half>) {
-        if let Some(engine) = &mut self.reorder {
-            Self::settle_in(engine, &self.qps[qp as usize], qp, half);
+        if self.reorder.is_some() {
+            self.settle_bitmaps(qp, half);
         }
         if self.credit.is_some() {
             self.settle_credit(qp);
@@ -354,7 +364,8 @@ impl Nic {
         }
     }
 
-    fn settle_in(engine: &mut Engine, end: &Qp, qp: u32, only: Option<Half>) {
+    fn settle_bitmaps(&mut self, qp: u32, only: Option<Half>) {
+        let (Some(engine), end) = (&mut self.reorder, &self.qps[qp as usize]) else { return };
         for half in Half::ALL.into_iter().filter(|half| only.is_none_or(|only| only == *half)) {
             if let Some((base, bitmap)) = end.bitmap(half) {
                 engine.settle(flow(qp, half), base, bitmap);
@@ -363,6 +374,7 @@ impl Nic {
     }
 
     /// The transport takes a packet.
+    #[inline(always)]
     fn process(&mut self, packet: &Packet, place: Option<Place>, holding: usize, now: Nanos) {
         let qp = self.qp_of(packet);
         let marked = Ecn::of(packet.traffic_class) == Ecn::Ce;

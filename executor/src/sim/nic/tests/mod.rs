@@ -15,7 +15,7 @@ use dumper::observation::CompletionStatus;
 use dumper::wire::{AethRepr, NakCode, Opcode, RethRepr, Syndrome};
 use dumper::{Nanos, Psn};
 
-use super::{Attributes, HostEvent, Input, Nic, QpSetup, Stat};
+use super::{Attributes, HostEvent, Nic, QpSetup, Stat, Work};
 use crate::NicProfile;
 use crate::profile::{Reorder, Span};
 use crate::sim::packet::Packet;
@@ -126,14 +126,14 @@ impl Alone {
     fn posts_on(&mut self, qp: u32, verb: Verb, bytes: u32) {
         let message = self.posted;
         self.posted += 1;
-        self.nic.handle(self.now, Input::Post { qp, message, verb, bytes, dummies: 0 });
+        self.nic.post(self.now, Work::Post { qp, message, verb, bytes, dummies: 0 });
     }
 
     /// Packets arrive.
     fn receives(&mut self, packets: impl IntoIterator<Item = Packet>) {
         for packet in packets {
             let packet = Packet { frame_len: packet.frame_len_over(false), ..packet };
-            self.nic.handle(self.now, Input::Packet(packet));
+            self.nic.receive(self.now, &packet);
         }
     }
 

@@ -23,7 +23,7 @@ fn a_full_buffer_discards() {
     nic.waits(1);
     assert_eq!(nic.counted(Stat::PacketsReceived), 2);
     nic.waits(1_000);
-    assert_eq!((nic.counted(Stat::PacketsReceived), nic.nic.receive().bytes), (3, 0));
+    assert_eq!((nic.counted(Stat::PacketsReceived), nic.nic.receive_buffer().bytes), (3, 0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use corpus::Verb;
 use dumper::wire::Opcode;
 
-use super::{Input, MTU, NACK, Setup, Stat, text};
+use super::{MTU, NACK, Setup, Stat, Work, text};
 
 #[test]
 fn a_write_is_acknowledged_once_and_lands_where_it_belongs() {
@@ -69,7 +69,7 @@ fn a_send_waits_for_a_receive() {
     assert_eq!(nic.sends(), ["ACK 200", "RNR NAK 201"]);
     nic.receives([requests[1]]);
     assert_eq!(nic.sends(), ["RNR NAK 201"]);
-    nic.nic.handle(nic.now, Input::PostReceive { qp: 0 });
+    nic.nic.post(nic.now, Work::PostReceive { qp: 0 });
     nic.receives([requests[1]]);
     assert_eq!(nic.sends(), ["ACK 201"]);
     assert_eq!(nic.counted(Stat::ReceivesCompleted), 2);

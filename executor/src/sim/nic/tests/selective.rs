@@ -190,7 +190,7 @@ fn a_refused_send_alone_is_repeated() {
     nic.waits(rnr_wait(1).0);
     let again = nic.packets();
     assert_eq!(again.iter().map(text).collect::<Vec<_>>(), ["SEND_ONLY 101"]);
-    peer.nic.handle(peer.now, super::Input::PostReceive { qp: 0 });
+    peer.nic.post(peer.now, super::Work::PostReceive { qp: 0 });
     peer.receives(again);
     assert_eq!(peer.sends(), ["ACK 102"], "the Write behind it was there");
 }
@@ -242,9 +242,9 @@ fn far_packets_are_gathered_and_taken_together_or_when_their_time_is_over() {
     peer.receives([packets[1]]);
     peer.waits(699);
     assert_eq!(kept(&peer), Some(0));
-    assert!(peer.nic.receive().bytes > 0);
+    assert!(peer.nic.receive_buffer().bytes > 0);
     peer.waits(1);
-    assert_eq!((kept(&peer), peer.nic.receive().bytes), (Some(1), 0));
+    assert_eq!((kept(&peer), peer.nic.receive_buffer().bytes), (Some(1), 0));
     peer.receives([packets[2], packets[3]]);
     peer.waits(1);
     assert_eq!(kept(&peer), Some(3), "two packets drain a FIFO");

@@ -3,6 +3,8 @@
 //!
 //! Offsets count from the first PSN of a direction.
 
+use std::ops::Range;
+
 use dumper::Psn;
 
 /// Packets of a requester: `oldest <= cursor <= sent`, but where a quirk lets it resume before the oldest one.
@@ -40,6 +42,11 @@ impl Sender {
         self.cursor > offset
     }
 
+    /// Offsets that are sent and not acknowledged.
+    pub(super) const fn under_way(&self) -> Range<u32> {
+        self.oldest..self.sent
+    }
+
     /// An offset and everything after it is sent again.
     pub(super) const fn go_back(&mut self, offset: u32) {
         self.cursor = offset;
@@ -49,8 +56,6 @@ impl Sender {
 /// Packets of a responder.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Receiver {
-    /// Offset of the expected PSN.
-    pub(in crate::sim) expected: u32,
     refusal: Refusal,
     /// Further packets out of order that a NAK waits for.
     unconfirmed: u32,
@@ -115,13 +120,12 @@ pub(super) enum Reaction {
 impl Receiver {
     /// A responder that has taken no packet.
     pub(super) const fn new() -> Self {
-        Self { expected: 0, refusal: Refusal::None, unconfirmed: 0 }
+        Self { refusal: Refusal::None, unconfirmed: 0 }
     }
 
-    /// Takes so many PSNs.
+    /// The expected packet was taken.
     #[inline]
-    pub(super) const fn take(&mut self, packets: u32) {
-        self.expected += packets;
+    pub(super) const fn taken(&mut self) {
         (self.refusal, self.unconfirmed) = (Refusal::None, 0);
     }
 
@@ -184,24 +188,23 @@ mod tests {
     #[test]
     fn one_nak_for_each_missing_packet() {
         let first = Psn::new(0xff_ffff);
-        let place = |receiver: &Receiver, psn| Place::of(psn, first, receiver.expected);
+        let place = |expected, psn| Place::of(psn, first, expected);
+        assert_eq!(place(0, first), Place::Expected);
+        assert_eq!(place(0, Psn::new(0xff_fffe)), Place::Nowhere);
+        assert_eq!(place(2, Psn::new(0)), Place::Before(1));
+        assert_eq!(place(2, Psn::new(2)), Place::Beyond);
         let mut receiver = Receiver::new();
-        assert_eq!(place(&receiver, first), Place::Expected);
-        assert_eq!(place(&receiver, Psn::new(0xff_fffe)), Place::Nowhere);
-        receiver.take(2);
-        assert_eq!(place(&receiver, Psn::new(0)), Place::Before(1));
-        assert_eq!(place(&receiver, Psn::new(2)), Place::Beyond);
         assert_eq!(
             [(); 3].map(|()| receiver.beyond(Repeats::default())),
             [Reaction::Nak, Reaction::Silence, Reaction::Silence]
         );
-        receiver.take(1);
+        receiver.taken();
         let once = Repeats { at_most: 1, every: 0 };
         assert_eq!(
             [(); 3].map(|()| receiver.beyond(once)),
             [Reaction::Nak, Reaction::Nak, Reaction::Silence]
         );
-        receiver.take(1);
+        receiver.taken();
         let every = Repeats { at_most: 0, every: 2 };
         let reactions = [(); 5].map(|()| receiver.beyond(every) == Reaction::Nak);
         assert_eq!(reactions, [true, false, true, false, true]);
@@ -214,10 +217,10 @@ mod tests {
         receiver.wait_for(2);
         let reactions = [(); 3].map(|()| receiver.beyond(Repeats::default()));
         assert_eq!(reactions, [Reaction::Silence, Reaction::Confirmed, Reaction::Silence]);
-        receiver.take(1);
+        receiver.taken();
         receiver.not_ready();
         assert_eq!(receiver.beyond(Repeats::default()), Reaction::Silence);
-        receiver.take(1);
+        receiver.taken();
         assert!(!receiver.is_not_ready());
     }
 }

@@ -55,7 +55,7 @@ impl Memory {
 
     /// Writes bytes with this content to an address, which is in the memory of a message. Nothing is written outside of
     /// all messages.
-    #[inline]
+    #[inline(always)]
     pub(in crate::sim) fn write(&mut self, message: u32, address: u64, content: u64, bytes: u32) {
         if message >= self.messages {
             return;

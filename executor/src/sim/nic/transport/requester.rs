@@ -285,6 +285,7 @@ impl Requester {
     }
 
     /// The packet of a Send or Write at an offset.
+    #[inline(always)]
     fn data(&mut self, request: Request, offset: u32, blank: Packet, cx: &Context<'_>) -> Packet {
         let index = offset - request.first;
         let sent_before = index * cx.attributes.mtu;
@@ -447,9 +448,8 @@ impl Requester {
 
     /// Sends the packet at an offset again; with go-back-N it and everything after it.
     pub(super) fn send_again(&mut self, offset: u32) {
-        match &mut self.recovery {
-            Recovery::GoBackN(sender) => sender.go_back(offset),
-            Recovery::Selective(sender) => return sender.repeat(offset),
+        if !self.recovery.send_again(offset) {
+            return;
         }
         self.at = self.work.iter().position(|request| request.end() > offset).unwrap_or(self.work.len());
         let before = self.work.iter().take(self.at);

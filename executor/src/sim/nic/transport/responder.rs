@@ -10,8 +10,8 @@ use dumper::{Nanos, Psn};
 use super::answers::{Answer, Answers, ReadAnswer};
 use super::go_back_n::{Place, Reaction, Repeats};
 use super::memory::{Memory, REMOTE_KEY};
-use super::recovery::Acceptance;
-use super::selective_repeat::Receiver;
+use super::recovery::{Acceptance, Receiver};
+use super::selective_repeat;
 use crate::profile::Reorder;
 use crate::sim::nic::context::{Context, HostEvent, Subject, every_nth};
 use crate::sim::nic::reorder::Bitmap;
@@ -167,7 +167,9 @@ impl Responder {
         match place {
             Place::Expected => {
                 self.on_expected(packet, verb, cx);
-                self.take_kept(cx);
+                if self.selective().is_some() {
+                    self.take_kept(cx);
+                }
             }
             Place::Beyond if self.selective().is_some() => self.keep(packet, verb, cx),
             Place::Beyond => self.on_out_of_order(verb, cx),
@@ -179,20 +181,22 @@ impl Responder {
 
     /// Returns true after the refusal of a request for lack of a Receive, until it is taken.
     fn is_not_ready(&self) -> bool {
-        match &self.acceptance {
-            Acceptance::GoBackN(receiver) => receiver.is_not_ready(),
-            Acceptance::Selective(receiver) => receiver.is_not_ready,
+        match &self.acceptance.receiver {
+            Receiver::GoBackN(receiver) => receiver.is_not_ready(),
+            Receiver::Selective(receiver) => receiver.is_not_ready,
         }
     }
 
     /// Returns true while it waits for a packet, or the request that it has refused, and others come.
     pub(in crate::sim::nic) fn is_recovering(&self) -> bool {
-        match &self.acceptance {
-            Acceptance::GoBackN(receiver) => receiver.is_refusing(),
-            Acceptance::Selective(receiver) => receiver.arrived.kept > 0 || receiver.is_not_ready,
+        match &self.acceptance.receiver {
+            Receiver::GoBackN(receiver) => receiver.is_refusing(),
+            Receiver::Selective(receiver) => receiver.arrived.kept > 0 || receiver.is_not_ready,
         }
     }
 
+    // Always inlined, as is all that is on the way of each packet and has a second, rare caller.
+    #[inline(always)]
     fn on_expected(&mut self, packet: &Packet, verb: Verb, cx: &mut Context<'_>) {
         let accepted = match packet.opcode.class() {
             Class::Request(_, position) => self.take_data(packet, verb, position, cx),
@@ -221,6 +225,7 @@ impl Responder {
     }
 
     /// Takes a packet of a Send or Write; false if it is refused.
+    #[inline(always)]
     fn take_data(&mut self, packet: &Packet, verb: Verb, position: Position, cx: &mut Context<'_>) -> bool {
         let fits = match &self.current {
             None => position.starts(),
@@ -239,9 +244,9 @@ impl Responder {
             if verb == Verb::Send && self.receives == 0 {
                 self.nak(Syndrome::RnrNak(cx.attributes.min_rnr_timer), Nanos::ZERO);
                 cx.count(Stat::RnrNaksSent);
-                match &mut self.acceptance {
-                    Acceptance::GoBackN(receiver) => receiver.not_ready(),
-                    Acceptance::Selective(receiver) => receiver.not_ready(),
+                match &mut self.acceptance.receiver {
+                    Receiver::GoBackN(receiver) => receiver.not_ready(),
+                    Receiver::Selective(receiver) => receiver.not_ready(),
                 }
                 return false;
             }
@@ -317,7 +322,7 @@ impl Responder {
 
     /// A packet beyond the expected PSN, with go-back-N.
     fn on_out_of_order(&mut self, verb: Verb, cx: &mut Context<'_>) {
-        let Acceptance::GoBackN(receiver) = &mut self.acceptance else { return };
+        let Receiver::GoBackN(receiver) = &mut self.acceptance.receiver else { return };
         let quirks = cx.quirks;
         let repeats = Repeats { at_most: quirks.nak_repeats, every: quirks.nak_again_every };
         match receiver.beyond(repeats) {
@@ -342,10 +347,10 @@ impl Responder {
     }
 
     /// The receiver of selective repeat; none of go-back-N.
-    fn selective(&mut self) -> Option<&mut Receiver> {
-        match &mut self.acceptance {
-            Acceptance::GoBackN(_) => None,
-            Acceptance::Selective(receiver) => Some(receiver),
+    fn selective(&mut self) -> Option<&mut selective_repeat::Receiver> {
+        match &mut self.acceptance.receiver {
+            Receiver::GoBackN(_) => None,
+            Receiver::Selective(receiver) => Some(receiver),
         }
     }
 
@@ -401,18 +406,16 @@ impl Responder {
 
     /// Offset of the expected PSN, and the bitmap of the requests beyond it; none with go-back-N.
     pub(in crate::sim::nic) fn bitmap(&self) -> Option<(u32, Bitmap)> {
-        match &self.acceptance {
-            Acceptance::GoBackN(_) => None,
-            Acceptance::Selective(receiver) if self.failed => {
-                Some((receiver.arrived.base, Bitmap::default()))
-            }
-            Acceptance::Selective(receiver) => Some((receiver.arrived.base, receiver.arrived.bitmap())),
+        match &self.acceptance.receiver {
+            Receiver::GoBackN(_) => None,
+            Receiver::Selective(receiver) if self.failed => Some((receiver.arrived.base, Bitmap::default())),
+            Receiver::Selective(receiver) => Some((receiver.arrived.base, receiver.arrived.bitmap())),
         }
     }
 
     /// Distance of a request from the expected one; none if it is there already, or of go-back-N.
     pub(in crate::sim::nic) fn distance(&self, packet: &Packet) -> Option<u32> {
-        let Acceptance::Selective(receiver) = &self.acceptance else { return None };
+        let Receiver::Selective(receiver) = &self.acceptance.receiver else { return None };
         if self.failed {
             return None;
         }

@@ -3,7 +3,6 @@
 use corpus::Verb;
 use dumper::Nanos;
 
-use super::recovery::Recovery;
 use super::requester::{Request, Requester};
 use super::selective_repeat::Sender;
 use crate::sim::nic::context::{Context, Job};
@@ -14,10 +13,7 @@ use crate::sim::packet::Packet;
 impl Requester {
     /// The sender of selective repeat; none of go-back-N.
     pub(super) fn selective(&mut self) -> Option<&mut Sender> {
-        match &mut self.recovery {
-            Recovery::GoBackN(_) => None,
-            Recovery::Selective(sender) => Some(sender),
-        }
+        self.recovery.selective.as_deref_mut()
     }
 
     /// A packet is missing at the responder. No retry is spent: as many NAKs as packets were lost may come before any progress.
@@ -44,7 +40,7 @@ impl Requester {
 
     /// Packets that are to be sent again are due; returns true if one is still missing.
     pub(super) fn on_repeats_due(&mut self, cx: &mut Context<'_>) -> bool {
-        if let Some(next) = self.selective().and_then(|sender| sender.due(cx.now)) {
+        if let Some(next) = self.recovery.due(cx.now) {
             cx.agenda.set(&mut self.losses.recover, next, Job::Recover(cx.qp));
         }
         self.recovery.next_again().is_some()
@@ -58,12 +54,10 @@ impl Requester {
 
     /// Offset after the last response that is missing from one of a Read on, without a gap.
     pub(super) fn missing_until(&self, offset: u32, request: Request) -> u32 {
-        match &self.recovery {
-            Recovery::GoBackN(_) => request.end(),
-            Recovery::Selective(sender) => (offset + 1..request.end())
-                .find(|response| sender.responses.has(*response))
-                .unwrap_or(request.end()),
-        }
+        let has = |response: &u32| {
+            self.recovery.selective.as_ref().is_some_and(|sender| sender.responses.has(*response))
+        };
+        (offset + 1..request.end()).find(has).unwrap_or(request.end())
     }
 
     /// Handles a packet of a Read response at an offset; returns true if an earlier one is missing.
@@ -105,7 +99,7 @@ impl Requester {
 
     /// The first missing response is of a Read: PSNs of other requests before it have none.
     fn skip_to_read(&mut self) {
-        let Recovery::Selective(sender) = &mut self.recovery else { return };
+        let Some(sender) = &mut self.recovery.selective else { return };
         let base = sender.responses.base;
         let at = self.work.partition_point(|request| request.end() <= base);
         let read = self.work.iter().skip(at).find(|request| request.verb == Verb::Read);
@@ -116,8 +110,9 @@ impl Requester {
 
     /// Completes the requests that are acknowledged, and the Reads whose responses are there.
     pub(super) fn complete(&mut self, cx: &mut Context<'_>) {
-        let Recovery::Selective(sender) = &self.recovery else { return };
-        let mut oldest = sender.oldest;
+        let Some(sender) = &self.recovery.selective else { return };
+        let before = self.recovery.oldest();
+        let mut oldest = before;
         for request in &self.work {
             let limit = if request.verb == Verb::Read { sender.responses.base } else { sender.acknowledged };
             let reached = limit.min(request.end());
@@ -128,7 +123,7 @@ impl Requester {
                 break;
             }
         }
-        if oldest > sender.oldest {
+        if oldest > before {
             self.advance(oldest, cx);
         }
     }
@@ -170,11 +165,12 @@ impl Requester {
 
     /// Offset of the first missing response, and the bitmap of those beyond it; none with go-back-N.
     pub(in crate::sim::nic) fn bitmap(&self) -> Option<(u32, Bitmap)> {
-        match &self.recovery {
-            Recovery::GoBackN(_) => None,
-            Recovery::Selective(_) if self.failed => Some((self.posted, Bitmap::default())),
-            Recovery::Selective(sender) => Some((sender.responses.base, sender.responses.bitmap())),
-        }
+        let sender = self.recovery.selective.as_ref()?;
+        Some(if self.failed {
+            (self.posted, Bitmap::default())
+        } else {
+            (sender.responses.base, sender.responses.bitmap())
+        })
     }
 
     /// Distance of a response from the first missing one; none if it is there already.

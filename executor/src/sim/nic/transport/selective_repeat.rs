@@ -122,13 +122,9 @@ impl<T> Arrived<T> {
     }
 }
 
-/// Packets of a requester, `oldest <= sent`, and the responses to its Reads.
+/// Packets of a requester that are to be sent again, and the responses to its Reads.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Sender {
-    /// Offset of the oldest unacknowledged PSN; of a Read, the next response.
-    pub(in crate::sim) oldest: u32,
-    /// Offset after the highest PSN that was sent.
-    pub(in crate::sim) sent: u32,
     /// Offset before which everything is acknowledged, but for Reads, which only their responses complete.
     pub(super) acknowledged: u32,
     /// Responses to Reads; the base is the first missing one.
@@ -142,8 +138,6 @@ pub(in crate::sim) struct Sender {
 impl Sender {
     pub(super) fn new(reorder: &Reorder) -> Self {
         Self {
-            oldest: 0,
-            sent: 0,
             acknowledged: 0,
             responses: Arrived::new(reorder),
             again: BTreeSet::new(),
@@ -162,9 +156,9 @@ impl Sender {
         self.again.remove(&offset);
     }
 
-    /// A packet that was sent is to be sent again, at once.
-    pub(super) fn repeat(&mut self, offset: u32) {
-        if (self.oldest..self.sent).contains(&offset) {
+    /// A packet is to be sent again, at once, if it is under way.
+    pub(super) fn repeat(&mut self, offset: u32, under_way: Range<u32>) {
+        if under_way.contains(&offset) {
             self.again.insert(offset);
         }
     }
@@ -177,14 +171,14 @@ impl Sender {
         self.pending[0].0
     }
 
-    /// Packets whose time has come are to be sent again; returns the time of the next.
-    pub(super) fn due(&mut self, now: Nanos) -> Option<Nanos> {
+    /// Packets whose time has come are to be sent again, if they are under way; returns the time of the next.
+    pub(super) fn due(&mut self, now: Nanos, under_way: Range<u32>) -> Option<Nanos> {
         while let Some((due, offset)) = self.pending.front().copied() {
             if due > now {
                 return Some(due);
             }
             self.pending.pop_front();
-            self.repeat(offset);
+            self.repeat(offset, under_way.clone());
         }
         None
     }
@@ -195,13 +189,11 @@ impl Sender {
         self.again.clear();
     }
 
-    /// Everything before an offset is acknowledged; returns true if something sent behind it is not.
-    pub(super) fn acknowledged_before(&mut self, offset: u32) -> bool {
-        self.oldest = offset;
+    /// Everything before an offset is acknowledged.
+    pub(super) fn acknowledged_before(&mut self, offset: u32) {
         while self.again.first().is_some_and(|again| *again < offset) {
             self.again.pop_first();
         }
-        self.sent > offset
     }
 }
 
@@ -308,14 +300,13 @@ mod tests {
     #[test]
     fn what_is_to_be_sent_again_was_sent_and_is_not_acknowledged() {
         let mut sender = Sender::new(&Reorder::default());
-        sender.sent = 8;
-        sender.repeat(9);
+        sender.repeat(9, 0..8);
         assert_eq!(sender.next_again(), None);
         assert_eq!(sender.repeat_at(5, Nanos(20)), Nanos(20));
         assert_eq!(sender.repeat_at(3, Nanos(10)), Nanos(20), "not before the one that was asked for first");
-        assert_eq!(sender.due(Nanos(19)), Some(Nanos(20)));
-        assert_eq!((sender.due(Nanos(20)), sender.next_again()), (None, Some(3)));
-        assert!(sender.acknowledged_before(4));
+        assert_eq!(sender.due(Nanos(19), 0..8), Some(Nanos(20)));
+        assert_eq!((sender.due(Nanos(20), 0..8), sender.next_again()), (None, Some(3)));
+        sender.acknowledged_before(4);
         assert_eq!(sender.next_again(), Some(5));
         sender.sent_again(5);
         assert_eq!(sender.next_again(), None);

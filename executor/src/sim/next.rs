@@ -1,0 +1,95 @@
+//! The next step of each kind and host, noted when it changes.
+
+use dumper::Nanos;
+
+use super::host::Host;
+use super::network::{HostId, Network};
+use super::step::{Kind, Step};
+use super::traffic::TrafficGenerators;
+
+/// Steps that may be the next one.
+pub(super) struct Next {
+    /// Of the hosts' software and of the switch.
+    common: [Step; 2],
+    /// Of each host: a packet of it enters the switch, one reaches it, and it does something by itself.
+    hosts: Vec<[Step; 3]>,
+    /// Of each host's software for a flow table; empty if no host has one.
+    pub(super) controls: Vec<Step>,
+}
+
+const SOFTWARE: usize = 0;
+const LATER: usize = 1;
+
+const ENTRY: usize = 0;
+const ARRIVAL: usize = 1;
+const OWN: usize = 2;
+
+impl Next {
+    /// Of hosts of which nothing is noted yet.
+    pub(super) fn new(hosts: &[Host]) -> Self {
+        let has_control = hosts.iter().any(|host| host.ovs.is_some());
+        Self {
+            common: [Step::NEVER; 2],
+            hosts: vec![[Step::NEVER; 3]; hosts.len()],
+            controls: vec![Step::NEVER; if has_control { hosts.len() } else { 0 }],
+        }
+    }
+
+    /// The first of all but those of the software for flow tables.
+    #[inline(always)]
+    pub(super) fn first(&self) -> Step {
+        let [software, later] = self.common;
+        self.hosts.iter().fold(software.min(later), |next, [entry, arrival, own]| {
+            next.min((*entry).min(*arrival).min(*own))
+        })
+    }
+
+    /// Notes what has become of the hosts' software.
+    #[inline(always)]
+    pub(super) fn note_software(&mut self, generators: &TrafficGenerators) {
+        self.common[SOFTWARE] = Step::new(generators.next_at(), Kind::Software, HostId::REQUESTER);
+    }
+
+    /// Notes what has become of the switch and all links.
+    #[inline(always)]
+    pub(super) fn note_network(&mut self, network: &Network) {
+        self.common[LATER] = Step::new(network.next_later(), Kind::Later, HostId::REQUESTER);
+        for host in (0..self.hosts.len()).map(HostId::at) {
+            self.note_entry(network, host);
+            self.note_arrival(network, host);
+        }
+    }
+
+    /// Notes what has become of the packets on their way from a host.
+    #[inline(always)]
+    pub(super) fn note_entry(&mut self, network: &Network, host: HostId) {
+        let at = network.links()[host.index()].next_entry();
+        self.hosts[host.index()][ENTRY] = Step::new(at, Kind::Entry, host);
+    }
+
+    /// Notes what has become of the packets on their way to a host.
+    #[inline(always)]
+    pub(super) fn note_arrival(&mut self, network: &Network, host: HostId) {
+        let at = network.links()[host.index()].next_arrival();
+        self.hosts[host.index()][ARRIVAL] = Step::new(at, Kind::Arrival, host);
+    }
+
+    /// Returns true if nothing has become of software, switch and links that is not noted; of a host by itself the time of the note counts too.
+    pub(super) fn is_up_to_date(&self, generators: &TrafficGenerators, network: &Network) -> bool {
+        let mut fresh = Self { common: self.common, hosts: self.hosts.clone(), controls: Vec::new() };
+        fresh.note_software(generators);
+        fresh.note_network(network);
+        fresh.common == self.common && fresh.hosts == self.hosts
+    }
+
+    /// Notes what has become of a host.
+    #[inline(always)]
+    pub(super) fn note_host(&mut self, host: &Host, id: HostId, now: Nanos) {
+        let timeout = Step::new(host.next_timeout(), Kind::Timeout, id);
+        let transmit = Step::new(host.next_transmit(now), Kind::Transmit, id);
+        self.hosts[id.index()][OWN] = timeout.min(transmit);
+        if let Some(control) = self.controls.get_mut(id.index()) {
+            *control = Step::new(host.next_control(), Kind::Control, id);
+        }
+    }
+}
