@@ -9,28 +9,27 @@ use super::traffic::TrafficGenerators;
 
 /// Steps that may be the next one.
 pub(super) struct Next {
-    /// Of the hosts' software and of the switch.
-    common: [Step; 2],
-    /// Of each host: a packet of it enters the switch, one reaches it, and it does something by itself.
-    hosts: Vec<[Step; 3]>,
+    /// Of the hosts' software.
+    software: Step,
+    /// Of the network, which has until then for what happens in it.
+    network: Step,
+    /// Of each host: a packet reaches it, and it does something by itself.
+    hosts: Vec<[Step; 2]>,
     /// Of each host's software for a flow table; empty if no host has one.
     pub(super) controls: Vec<Step>,
 }
 
-const SOFTWARE: usize = 0;
-const LATER: usize = 1;
-
-const ENTRY: usize = 0;
-const ARRIVAL: usize = 1;
-const OWN: usize = 2;
+const ARRIVAL: usize = 0;
+const OWN: usize = 1;
 
 impl Next {
     /// Of hosts of which nothing is noted yet.
     pub(super) fn new(hosts: &[Host]) -> Self {
         let has_control = hosts.iter().any(|host| host.ovs.is_some());
         Self {
-            common: [Step::NEVER; 2],
-            hosts: vec![[Step::NEVER; 3]; hosts.len()],
+            software: Step::NEVER,
+            network: Step::NEVER,
+            hosts: vec![[Step::NEVER; 2]; hosts.len()],
             controls: vec![Step::NEVER; if has_control { hosts.len() } else { 0 }],
         }
     }
@@ -38,33 +37,35 @@ impl Next {
     /// The first of all but those of the software for flow tables.
     #[inline(always)]
     pub(super) fn first(&self) -> Step {
-        let [software, later] = self.common;
-        self.hosts.iter().fold(software.min(later), |next, [entry, arrival, own]| {
-            next.min((*entry).min(*arrival).min(*own))
-        })
+        let first = self.software.min(self.network);
+        self.hosts.iter().fold(first, |next, [arrival, own]| next.min((*arrival).min(*own)))
+    }
+
+    /// The first step of a host by itself, or of its software: no host sends anything before.
+    pub(super) fn first_of_hosts(&self) -> Step {
+        let own = self.hosts.iter().map(|[_, own]| own);
+        own.chain(&self.controls).fold(self.software, |next, step| next.min(*step))
     }
 
     /// Notes what has become of the hosts' software.
     #[inline(always)]
     pub(super) fn note_software(&mut self, generators: &TrafficGenerators) {
-        self.common[SOFTWARE] = Step::new(generators.next_at(), Kind::Software, HostId::REQUESTER);
+        self.software = Step::new(generators.next_at(), Kind::Software, HostId::REQUESTER);
     }
 
     /// Notes what has become of the switch and all links.
     #[inline(always)]
     pub(super) fn note_network(&mut self, network: &Network) {
-        self.common[LATER] = Step::new(network.next_later(), Kind::Later, HostId::REQUESTER);
+        self.note_sent(network);
         for host in (0..self.hosts.len()).map(HostId::at) {
-            self.note_entry(network, host);
             self.note_arrival(network, host);
         }
     }
 
-    /// Notes what has become of the packets on their way from a host.
+    /// Notes what has become of the switch and of the packets on their way to it.
     #[inline(always)]
-    pub(super) fn note_entry(&mut self, network: &Network, host: HostId) {
-        let at = network.links()[host.index()].next_entry();
-        self.hosts[host.index()][ENTRY] = Step::new(at, Kind::Entry, host);
+    pub(super) fn note_sent(&mut self, network: &Network) {
+        self.network = Step::new(network.next_step(), Kind::Network, HostId::REQUESTER);
     }
 
     /// Notes what has become of the packets on their way to a host.
@@ -76,10 +77,10 @@ impl Next {
 
     /// Returns true if nothing has become of software, switch and links that is not noted; of a host by itself the time of the note counts too.
     pub(super) fn is_up_to_date(&self, generators: &TrafficGenerators, network: &Network) -> bool {
-        let mut fresh = Self { common: self.common, hosts: self.hosts.clone(), controls: Vec::new() };
+        let mut fresh = Self { hosts: self.hosts.clone(), controls: Vec::new(), ..*self };
         fresh.note_software(generators);
         fresh.note_network(network);
-        fresh.common == self.common && fresh.hosts == self.hosts
+        [fresh.software, fresh.network] == [self.software, self.network] && fresh.hosts == self.hosts
     }
 
     /// Notes what has become of a host.

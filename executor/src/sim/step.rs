@@ -13,10 +13,8 @@ pub(super) const MAX_TIME: Nanos = Nanos(100 * 24 * 3_600 * 1_000_000_000);
 pub(super) enum Kind {
     /// The hosts' software posts work.
     Software,
-    /// A packet of a host enters the switch.
-    Entry,
-    /// The switch does what it has put off.
-    Later,
+    /// Packets enter the switch and leave it.
+    Network,
     /// A packet reaches a host.
     Arrival,
     /// A host's software operates on its NIC's flow table.
@@ -28,15 +26,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
-        Self::Software,
-        Self::Entry,
-        Self::Later,
-        Self::Arrival,
-        Self::Control,
-        Self::Timeout,
-        Self::Transmit,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Software, Self::Network, Self::Arrival, Self::Control, Self::Timeout, Self::Transmit];
 }
 
 /// A possible step: from the highest bit on its time, its kind and its host. The smallest of all is the next one, and to find it takes no
@@ -64,12 +55,17 @@ impl Step {
         at.map_or(Self::NEVER, |at| Self(at.0.min(LATEST) << (HOST_BITS + KIND_BITS) | rest))
     }
 
+    /// Its time; later than every other if it never happens.
+    pub(super) const fn at(self) -> Nanos {
+        Nanos(self.0 >> (HOST_BITS + KIND_BITS))
+    }
+
     /// Its time, its kind and its host; none of one that never happens.
     #[inline(always)]
     pub(super) fn parts(self) -> Option<(Nanos, Kind, HostId)> {
         let kind = Kind::ALL.get((self.0 >> HOST_BITS) as usize % (1 << KIND_BITS))?;
         let host = HostId::at(self.0 as usize % MAX_HOSTS);
-        Some((Nanos(self.0 >> (HOST_BITS + KIND_BITS)), *kind, host))
+        Some((self.at(), *kind, host))
     }
 }
 

@@ -120,13 +120,8 @@ impl World {
                 self.next.note_software(&self.generators);
                 touched
             }
-            Kind::Entry => {
-                self.network.enter(host);
-                self.next.note_network(&self.network);
-                None
-            }
-            Kind::Later => {
-                let touched = self.network.handle_later(now).map(|pause| {
+            Kind::Network => {
+                let touched = self.network.handle_next(self.next.first_of_hosts().at()).map(|pause| {
                     self.hosts[pause.host.index()].pause(pause, now, &mut self.network);
                     pause.host
                 });
@@ -149,7 +144,7 @@ impl World {
             }
             Kind::Transmit => {
                 sent = self.hosts[host.index()].transmit(host, now, &mut self.network);
-                self.next.note_entry(&self.network, host);
+                self.next.note_sent(&self.network);
                 Some(host)
             }
         };

@@ -41,6 +41,10 @@ impl Mirror {
                 vlan: None,
             })
         });
+        debug_assert!(
+            self.trace.records().last().is_none_or(|last| last.time <= now),
+            "a packet enters before one that has entered"
+        );
         let mut record = Record::new(now, sequence, flow, packet.opcode, packet.psn);
         record.frame_len = packet.frame_len;
         record.payload_len = packet.payload;

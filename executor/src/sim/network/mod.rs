@@ -21,6 +21,16 @@ pub(super) use topology::{Edge, HostId};
 
 use super::agenda::sooner;
 use super::packet::Packet;
+use crate::SWITCH_LATENCY;
+
+/// An event in the network, in the order in which those of one time happen.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A packet of a host enters the switch.
+    Entry(HostId),
+    /// The switch does what it has put off.
+    Later,
+}
 
 /// The network of a test.
 pub(super) struct Network {
@@ -29,6 +39,11 @@ pub(super) struct Network {
     routes: Routes,
     injector: Injector,
     pfc: Option<Pfc>,
+    /// Least time from a host's step until a packet that it sends enters the switch.
+    way_in: Nanos,
+    /// Least time from an event until a host takes notice of it: until a packet reaches its transport, or, with flow control, none, as the event may
+    /// be that it is paused.
+    way_out: Nanos,
 }
 
 impl Network {
@@ -43,7 +58,11 @@ impl Network {
     ) -> Self {
         let injector = Injector::new(pipeline, links.len(), &mut routes, packets);
         let pfc = flow_control.map(|buffers| Pfc::new(&links, buffers));
-        Self { links, routes, injector, pfc }
+        let shortest = |of: fn(&Edge) -> u64| links.iter().map(|link| of(link.edge())).min().unwrap_or(0);
+        let way_in = Nanos(shortest(|edge| edge.propagation_ns));
+        let from_switch = Nanos(shortest(|edge| edge.propagation_ns + edge.receive_latency.min));
+        let way_out = if pfc.is_some() { Nanos::ZERO } else { SWITCH_LATENCY + from_switch };
+        Self { links, routes, injector, pfc, way_in, way_out }
     }
 
     /// Returns true if its links have flow control.
@@ -78,11 +97,43 @@ impl Network {
         self.links[from.index()].send_past(packet, now)
     }
 
-    /// Time of the switch's next own action.
+    /// Time until which the network may leave its next event: no host takes notice of it before.
     #[inline]
-    pub(super) fn next_later(&self) -> Option<Nanos> {
+    pub(super) fn next_step(&self) -> Option<Nanos> {
+        let (at, _) = self.next()?;
+        Some(at + self.way_out)
+    }
+
+    /// The next event.
+    #[inline]
+    fn next(&self) -> Option<(Nanos, Event)> {
+        let enters = |(host, link): (usize, &Link)| Some((link.next_entry()?, Event::Entry(HostId::at(host))));
+        let entries = self.links.iter().enumerate().filter_map(enters);
         let pfc = self.pfc.as_ref().and_then(Pfc::next_at);
-        sooner(pfc, self.injector.next_later())
+        let later = sooner(pfc, self.injector.next_later());
+        entries.chain(later.map(|at| (at, Event::Later))).min()
+    }
+
+    /// Handles the next event, and those behind it until a packet can enter that is not on its way yet: hosts send nothing by themselves before
+    /// a time, and in answer to a packet not before it reaches them. So the events of some packets are handled in one go. With flow control
+    /// each is by itself, as a host may be paused, and the pause is returned.
+    pub(super) fn handle_next(&mut self, hosts_send: Nanos) -> Option<Pause> {
+        let mut until = Nanos(u64::MAX);
+        while let Some((at, event)) = self.next().filter(|(at, _)| *at < until) {
+            let pause = match event {
+                Event::Entry(host) => {
+                    self.enter(host);
+                    None
+                }
+                Event::Later => self.handle_later(at),
+            };
+            if self.has_flow_control() {
+                return pause;
+            }
+            let arrivals = self.links.iter().filter_map(Link::next_arrival);
+            until = arrivals.fold(hosts_send, Nanos::min) + self.way_in;
+        }
+        None
     }
 
     /// Takes the next packet for a host off its link.
@@ -93,7 +144,7 @@ impl Network {
 
     /// The next packet of a host enters the switch.
     #[inline]
-    pub(super) fn enter(&mut self, from: HostId) {
+    fn enter(&mut self, from: HostId) {
         let Some((now, packet)) = self.links[from.index()].take_entry() else { return };
         let route = self.routes.of(from, packet.qp);
         self.injector.enter(packet, route, now, &mut self.links);
@@ -103,7 +154,7 @@ impl Network {
     }
 
     /// Performs the switch's actions that are due now; returns a pause that has reached a host.
-    pub(super) fn handle_later(&mut self, now: Nanos) -> Option<Pause> {
+    fn handle_later(&mut self, now: Nanos) -> Option<Pause> {
         self.injector.handle_later(now, &mut self.links);
         let pfc = self.pfc.as_mut()?;
         pfc.note_queues(now, &self.links, self.injector.on_paths());
