@@ -4,7 +4,8 @@ use dumper::Nanos;
 use dumper::wire::{Class, Opcode};
 
 use super::agenda::sooner;
-use super::network::{HostId, Network, Pause};
+use super::host_id::HostId;
+use super::network::{Network, Pause};
 use super::nic::{Eswitch, Nic, Stat};
 use super::ovs::Ovs;
 use super::packet::Packet;

@@ -7,6 +7,7 @@ mod agenda;
 mod check;
 mod counters;
 mod host;
+mod host_id;
 mod network;
 mod next;
 mod nic;
@@ -139,6 +140,7 @@ pub fn run_and_watch(
 /// If an invariant does not hold.
 pub fn run_checked(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation, TestbedError> {
     let (mut world, connections) = setup::world(config, profiles)?;
+    world.keep_in_step();
     let mut checks = Checks::new(world.hosts());
     world.run(|hosts, network, touched, _| checks.after(hosts, network, touched))?;
     Ok(world.finish(config, connections))

@@ -3,7 +3,8 @@
 use dumper::Nanos;
 
 use super::host::Host;
-use super::network::{HostId, Network};
+use super::host_id::HostId;
+use super::network::Network;
 use super::step::{Kind, Step};
 use super::traffic::TrafficGenerators;
 
@@ -11,7 +12,7 @@ use super::traffic::TrafficGenerators;
 pub(super) struct Next {
     /// Of the hosts' software.
     software: Step,
-    /// Of the network, which has until then for what happens in it.
+    /// Of the network, at the time at which a host may take notice of it.
     network: Step,
     /// Of each host: a packet reaches it, and it does something by itself.
     hosts: Vec<[Step; 2]>,
@@ -65,7 +66,7 @@ impl Next {
     /// Notes what has become of the switch and of the packets on their way to it.
     #[inline(always)]
     pub(super) fn note_sent(&mut self, network: &Network) {
-        self.network = Step::new(network.next_step(), Kind::Network, HostId::REQUESTER);
+        self.network = network.next_noticed();
     }
 
     /// Notes what has become of the packets on their way to a host.

@@ -7,7 +7,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::host::Host;
-use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
+use super::host_id::HostId;
+use super::network::{Edge, Link, Network, Route, Routes, least_buffer};
 use super::nic::{Attributes, Dummies, Eswitch as Switch, Nic, QpSetup, Refusal};
 use super::ovs::Ovs;
 use super::packet::TUNNEL;

@@ -2,7 +2,7 @@
 
 use dumper::Nanos;
 
-use super::network::HostId;
+use super::host_id::HostId;
 
 /// Longest time of a test, 100 days: the ACK timer of selective repeat repeats one packet at a time, and may wait for ten hours each time. Times in
 /// ps fit 64 bits until then.
@@ -13,8 +13,10 @@ pub(super) const MAX_TIME: Nanos = Nanos(100 * 24 * 3_600 * 1_000_000_000);
 pub(super) enum Kind {
     /// The hosts' software posts work.
     Software,
-    /// Packets enter the switch and leave it.
-    Network,
+    /// A packet of a host enters the switch.
+    Entry,
+    /// The switch does what it has put off.
+    Later,
     /// A packet reaches a host.
     Arrival,
     /// A host's software operates on its NIC's flow table.
@@ -26,8 +28,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 6] =
-        [Self::Software, Self::Network, Self::Arrival, Self::Control, Self::Timeout, Self::Transmit];
+    const ALL: [Self; 7] = [
+        Self::Software,
+        Self::Entry,
+        Self::Later,
+        Self::Arrival,
+        Self::Control,
+        Self::Timeout,
+        Self::Transmit,
+    ];
 }
 
 /// A possible step: from the highest bit on its time, its kind and its host. The smallest of all is the next one, and to find it takes no
@@ -55,9 +64,16 @@ impl Step {
         at.map_or(Self::NEVER, |at| Self(at.0.min(LATEST) << (HOST_BITS + KIND_BITS) | rest))
     }
 
-    /// Its time; later than every other if it never happens.
+    /// Its time; if it never happens, one that never comes.
+    #[inline(always)]
     pub(super) const fn at(self) -> Nanos {
         Nanos(self.0 >> (HOST_BITS + KIND_BITS))
+    }
+
+    /// The same step after a time; one that never happens still does not.
+    #[inline(always)]
+    pub(super) const fn put_off(self, by: Nanos) -> Self {
+        Self(self.0.saturating_add(by.0 << (HOST_BITS + KIND_BITS)))
     }
 
     /// Its time, its kind and its host; none of one that never happens.
@@ -93,6 +109,13 @@ mod tests {
     fn a_step_without_a_time_never_happens() {
         assert!(Step::new(None, Kind::Software, HostId::REQUESTER) == Step::NEVER);
         assert_eq!(Step::NEVER.parts(), None);
+    }
+
+    #[test]
+    fn a_step_that_is_put_off_is_the_same_one_later() {
+        let step = Step::new(Some(Nanos(7)), Kind::Later, HostId::RESPONDER);
+        assert_eq!(step.put_off(Nanos(3)).parts(), Some((Nanos(10), Kind::Later, HostId::RESPONDER)));
+        assert!(Step::NEVER.put_off(Nanos(3)) == Step::NEVER);
     }
 
     #[test]

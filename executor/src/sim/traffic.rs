@@ -8,7 +8,7 @@ use dumper::{Completion, Nanos};
 use rand_chacha::ChaCha8Rng;
 
 use super::agenda::{Agenda, Timer};
-use super::network::HostId;
+use super::host_id::HostId;
 use super::nic::{HostEvent, Work};
 use super::random::draw;
 use crate::profile::{HostSoftware, Span};

@@ -5,7 +5,8 @@ use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
 use super::host::{Host, Sent};
-use super::network::{HostId, Network};
+use super::host_id::HostId;
+use super::network::Network;
 use super::next::Next;
 use super::nic::{HostEvent, Nic};
 use super::step::{Kind, MAX_HOSTS, MAX_TIME, Step};
@@ -59,6 +60,12 @@ impl World {
         next.note_network(&network);
         hosts.iter().zip(0..).for_each(|(host, at)| next.note_host(host, HostId::at(at), now));
         Self { hosts, network, generators, most_packets, now, next, events: Vec::new() }
+    }
+
+    /// The network takes each step by itself, at its time.
+    pub(super) fn keep_in_step(&mut self) {
+        self.network.keep_in_step();
+        self.next.note_network(&self.network);
     }
 
     /// Runs until nothing happens any more. After every step `after` sees the hosts, the network, the host that the step
@@ -120,8 +127,8 @@ impl World {
                 self.next.note_software(&self.generators);
                 touched
             }
-            Kind::Network => {
-                let touched = self.network.handle_next(self.next.first_of_hosts().at()).map(|pause| {
+            Kind::Entry | Kind::Later => {
+                let touched = self.network.go_on(self.next.first_of_hosts().at()).map(|pause| {
                     self.hosts[pause.host.index()].pause(pause, now, &mut self.network);
                     pause.host
                 });

@@ -11,7 +11,7 @@ use super::Case;
 pub(crate) const TESTS: u64 = 1_000;
 
 /// Digest of an observation: packets, counters, completions and deliveries.
-fn digest(observation: &Observation) -> String {
+pub(crate) fn of(observation: &Observation) -> String {
     let mut hasher = Sha256::new();
     hasher.update(observation.trace.digest().to_string());
     for host in [&observation.requester, &observation.responder] {
@@ -35,7 +35,7 @@ fn digest(observation: &Observation) -> String {
 #[test]
 fn random_tests_give_what_they_gave() {
     let threads = thread::available_parallelism().map_or(1, usize::from) as u64;
-    let line = |seed: u64| format!("{seed} {}\n", digest(&Case::draw(seed).run().unwrap()));
+    let line = |seed: u64| format!("{seed} {}\n", of(&Case::draw(seed).run().unwrap()));
     let share =
         |first: u64| (first..TESTS).step_by(threads as usize).map(|seed| (seed, line(seed))).collect();
     let mut lines: Vec<(u64, String)> = thread::scope(|scope| {

@@ -66,6 +66,7 @@ impl Case {
         Self { config, profiles }
     }
 
+    /// Each step by itself, and checked.
     fn run(&self) -> Result<Observation, TestbedError> {
         executor::sim::run_checked(&self.config, self.profiles.clone())
     }
@@ -77,6 +78,10 @@ impl Case {
             Err(error) => return vec![error.to_string()],
         };
         let mut faults = delivery_faults(&self.config, &observation);
+        let in_one_go = executor::sim::run(&self.config, self.profiles.clone());
+        if !in_one_go.is_ok_and(|other| digests::of(&other) == digests::of(&observation)) {
+            faults.push("not what it is where the network takes several steps in one go".to_owned());
+        }
         let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
         if integrity.is_invalid() {
             faults.push(format!("invalid: {integrity:?}"));

@@ -10,7 +10,8 @@ mod window;
 mod work;
 
 use super::host::Host;
-use super::network::{HostId, Network};
+use super::host_id::HostId;
+use super::network::Network;
 use sequence::Sequence;
 use window::Window;
 

@@ -12,9 +12,9 @@ use super::link::Link;
 use super::mirror::Mirror;
 use super::rewrite::rewrite;
 use super::route::{Route, Routes};
-use super::topology::HostId;
 use crate::SWITCH_LATENCY;
 use crate::sim::agenda::{Agenda, Timer};
+use crate::sim::host_id::HostId;
 use crate::sim::packet::Packet;
 
 /// What leaves for a packet, and where to.

@@ -17,20 +17,13 @@ pub(super) use pfc::Pause;
 use pfc::Pfc;
 pub use pfc::least_buffer;
 pub(super) use route::{Route, Routes};
-pub(super) use topology::{Edge, HostId};
+pub(super) use topology::Edge;
 
 use super::agenda::sooner;
+use super::host_id::HostId;
 use super::packet::Packet;
+use super::step::{Kind, Step};
 use crate::SWITCH_LATENCY;
-
-/// An event in the network, in the order in which those of one time happen.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// A packet of a host enters the switch.
-    Entry(HostId),
-    /// The switch does what it has put off.
-    Later,
-}
 
 /// The network of a test.
 pub(super) struct Network {
@@ -39,11 +32,27 @@ pub(super) struct Network {
     routes: Routes,
     injector: Injector,
     pfc: Option<Pfc>,
+    ahead: Option<Ahead>,
+}
+
+/// How far the network may be ahead of the hosts, or behind them, which see the same all the same. Without flow control only, where a step may pause
+/// a host.
+#[derive(Clone, Copy)]
+struct Ahead {
     /// Least time from a host's step until a packet that it sends enters the switch.
     way_in: Nanos,
-    /// Least time from an event until a host takes notice of it: until a packet reaches its transport, or, with flow control, none, as the event may
-    /// be that it is paused.
+    /// Least time from a step until a packet reaches a host's transport by it.
     way_out: Nanos,
+}
+
+impl Ahead {
+    fn of(links: &[Link]) -> Self {
+        let least = |of: fn(&Edge) -> u64| links.iter().map(|link| of(link.edge())).min().unwrap_or(0);
+        Self {
+            way_in: Nanos(least(|edge| edge.propagation_ns)),
+            way_out: SWITCH_LATENCY + Nanos(least(|edge| edge.propagation_ns + edge.receive_latency.min)),
+        }
+    }
 }
 
 impl Network {
@@ -58,11 +67,13 @@ impl Network {
     ) -> Self {
         let injector = Injector::new(pipeline, links.len(), &mut routes, packets);
         let pfc = flow_control.map(|buffers| Pfc::new(&links, buffers));
-        let shortest = |of: fn(&Edge) -> u64| links.iter().map(|link| of(link.edge())).min().unwrap_or(0);
-        let way_in = Nanos(shortest(|edge| edge.propagation_ns));
-        let from_switch = Nanos(shortest(|edge| edge.propagation_ns + edge.receive_latency.min));
-        let way_out = if pfc.is_some() { Nanos::ZERO } else { SWITCH_LATENCY + from_switch };
-        Self { links, routes, injector, pfc, way_in, way_out }
+        let ahead = pfc.is_none().then(|| Ahead::of(&links));
+        Self { links, routes, injector, pfc, ahead }
+    }
+
+    /// Each step is taken by itself from now on, at its time.
+    pub(super) const fn keep_in_step(&mut self) {
+        self.ahead = None;
     }
 
     /// Returns true if its links have flow control.
@@ -97,41 +108,38 @@ impl Network {
         self.links[from.index()].send_past(packet, now)
     }
 
-    /// Time until which the network may leave its next event: no host takes notice of it before.
-    #[inline]
-    pub(super) fn next_step(&self) -> Option<Nanos> {
-        let (at, _) = self.next()?;
-        Some(at + self.way_out)
+    /// The next step, at the time at which a host may take notice of it.
+    #[inline(always)]
+    pub(super) fn next_noticed(&self) -> Step {
+        self.next().put_off(self.ahead.map_or(Nanos::ZERO, |ahead| ahead.way_out))
     }
 
-    /// The next event.
-    #[inline]
-    fn next(&self) -> Option<(Nanos, Event)> {
-        let enters = |(host, link): (usize, &Link)| Some((link.next_entry()?, Event::Entry(HostId::at(host))));
-        let entries = self.links.iter().enumerate().filter_map(enters);
+    /// The next step.
+    #[inline(always)]
+    fn next(&self) -> Step {
         let pfc = self.pfc.as_ref().and_then(Pfc::next_at);
-        let later = sooner(pfc, self.injector.next_later());
-        entries.chain(later.map(|at| (at, Event::Later))).min()
+        let later = Step::new(sooner(pfc, self.injector.next_later()), Kind::Later, HostId::REQUESTER);
+        self.links.iter().enumerate().fold(later, |next, (host, link)| {
+            next.min(Step::new(link.next_entry(), Kind::Entry, HostId::at(host)))
+        })
     }
 
-    /// Handles the next event, and those behind it until a packet can enter that is not on its way yet: hosts send nothing by themselves before
-    /// a time, and in answer to a packet not before it reaches them. So the events of some packets are handled in one go. With flow control
-    /// each is by itself, as a host may be paused, and the pause is returned.
-    pub(super) fn handle_next(&mut self, hosts_send: Nanos) -> Option<Pause> {
+    /// Takes the next step; where the network may be ahead, those behind it too, until a packet can enter that is not on its way yet: hosts send
+    /// nothing by themselves before a time, and in answer to a packet nothing before it reaches them. So some packets are handled in one go.
+    /// Returns a pause that has reached a host.
+    pub(super) fn go_on(&mut self, hosts_send: Nanos) -> Option<Pause> {
         let mut until = Nanos(u64::MAX);
-        while let Some((at, event)) = self.next().filter(|(at, _)| *at < until) {
-            let pause = match event {
-                Event::Entry(host) => {
+        while let Some((at, kind, host)) = self.next().parts().filter(|(at, ..)| *at < until) {
+            let pause = match kind {
+                Kind::Entry => {
                     self.enter(host);
                     None
                 }
-                Event::Later => self.handle_later(at),
+                _ => self.handle_later(at),
             };
-            if self.has_flow_control() {
-                return pause;
-            }
+            let Some(ahead) = self.ahead else { return pause };
             let arrivals = self.links.iter().filter_map(Link::next_arrival);
-            until = arrivals.fold(hosts_send, Nanos::min) + self.way_in;
+            until = arrivals.fold(hosts_send, Nanos::min) + ahead.way_in;
         }
         None
     }

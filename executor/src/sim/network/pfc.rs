@@ -9,9 +9,10 @@ use dumper::Nanos;
 
 use super::injector::OnPaths;
 use super::link::Link;
-use super::topology::{Edge, HostId};
+use super::topology::Edge;
 use crate::profile::NicProfile;
 use crate::sim::agenda::Agenda;
+use crate::sim::host_id::HostId;
 
 /// A pause frame on the cable: 64 bytes, preamble and gap.
 const PAUSE_BYTES: u64 = 84;

@@ -6,7 +6,7 @@ use corpus::Role;
 use dumper::FlowId;
 use p4::FlowIndex;
 
-use super::topology::HostId;
+use crate::sim::host_id::HostId;
 
 /// Route of the packets of one QP.
 pub(in crate::sim) struct Route {
