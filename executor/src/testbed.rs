@@ -36,7 +36,7 @@ pub const SWITCH_LATENCY: Nanos = Nanos(300);
 pub struct History<'a> {
     /// Its number, from 1.
     pub number: u64,
-    /// The test of an earlier number.
+    /// The test of an earlier number of its lane, of the last [`REMEMBERED`](corpus::store::REMEMBERED) executions.
     pub test_of: &'a dyn Fn(u64) -> Option<TestConfig>,
 }
 

@@ -19,6 +19,7 @@ mod full_disk;
 #[path = "../given.rs"]
 #[allow(dead_code, reason = "these tests need some of it")]
 mod given;
+mod lanes;
 mod long_nights;
 mod losses;
 mod nic_pairs;

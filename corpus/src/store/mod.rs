@@ -33,6 +33,7 @@ pub use self::archive::{Archive, Condition, Lost};
 pub use self::database::free_space;
 pub use self::error::StoreError;
 pub use self::record::Distilled;
+use crate::TestConfig;
 use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, Minimized, SituationSeen};
 
 /// Progress of a campaign. Written together with the records that it counts.
@@ -65,6 +66,9 @@ impl Progress {
         self.elapsed_ms as f64 / 1e3
     }
 }
+
+/// Executions for which [`Store::remember`] remembers a test: testbeds ask for no older one.
+pub const REMEMBERED: u64 = 128;
 
 /// Decision on one execution, written whole or not at all.
 #[derive(Debug)]
@@ -201,6 +205,15 @@ impl Store {
         self.change().put(&[Record::Evaluation(Cow::Borrowed(evaluation))])
     }
 
+    /// Remembers the test of an execution, whether it will be kept or not, for the tests of [`REMEMBERED`] executions after it. Before the execution is
+    /// recorded: of a recorded one it is then there.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn remember(&self, number: u64, config: &TestConfig) -> Result<(), StoreError> {
+        self.change().put(&[Record::Test { number, config: Cow::Borrowed(config) }])
+    }
+
     /// Decides an execution: kept or dropped, and everything that it changed, in one atomic step.
     ///
     /// # Errors
@@ -307,6 +320,17 @@ impl Store {
     pub fn evaluation(&self, number: u64) -> Result<Option<Evaluation>, StoreError> {
         match self.lock().get(&RecordKey::Evaluation(number))? {
             Some(Record::Evaluation(evaluation)) => Ok(Some(evaluation.into_owned())),
+            _ => Ok(None),
+        }
+    }
+
+    /// The test of an execution that is remembered.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn remembered(&self, number: u64) -> Result<Option<TestConfig>, StoreError> {
+        match self.lock().get(&RecordKey::test(number))? {
+            Some(Record::Test { number: found, config }) if found == number => Ok(Some(config.into_owned())),
             _ => Ok(None),
         }
     }

@@ -8,12 +8,13 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::Progress;
+use super::{Progress, REMEMBERED};
+use crate::TestConfig;
 use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, SituationSeen};
 
 /// Version of everything that is written. A change of any type in a record is a new one: postcard does not describe
 /// itself.
-pub(super) const SCHEMA: u8 = 17;
+pub(super) const SCHEMA: u8 = 18;
 /// Begins every frame.
 pub(super) const MAGIC: &[u8] = b"LuFzRec";
 /// Bytes before the checked payload: the magic, the schema, length and CRC-32 (little-endian).
@@ -57,6 +58,11 @@ pub(super) enum Record<'a> {
     Situation(SituationSeen),
     /// What came of the losses of all decided executions, in a form that only the campaign reads.
     Losses(Cow<'a, [u8]>),
+    /// The test of an execution, kept or not, until one [`REMEMBERED`] executions later takes its place.
+    Test {
+        number: u64,
+        config: Cow<'a, TestConfig>,
+    },
 }
 
 /// A distillation of the kept tests, the newest one.
@@ -103,6 +109,7 @@ pub(super) enum RecordKey {
     Answer(String, Key),
     Situation(u16),
     Losses,
+    Test(u64),
 }
 
 pub(super) const COUNTED_PREFIX: &[u8] = b"c";
@@ -112,6 +119,11 @@ pub(super) const FINDING_PREFIX: &[u8] = b"f";
 pub(super) const SITUATION_PREFIX: &[u8] = b"t";
 
 impl RecordKey {
+    /// Of the test of an execution.
+    pub(super) const fn test(number: u64) -> Self {
+        Self::Test(number % REMEMBERED)
+    }
+
     pub(super) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::State => b"s".to_vec(),
@@ -123,6 +135,7 @@ impl RecordKey {
             Self::Distilled => b"d".to_vec(),
             Self::Forgotten => b"g".to_vec(),
             Self::Losses => b"l".to_vec(),
+            Self::Test(place) => [&b"h"[..], &place.to_be_bytes()].concat(),
             Self::Minimising(signature) => [&b"m"[..], signature.as_bytes()].concat(),
             Self::Situation(situation) => [SITUATION_PREFIX, &situation.to_be_bytes()].concat(),
             Self::Answer(signature, test) => [&*answers_prefix(signature), &test.0].concat(),
@@ -152,6 +165,7 @@ impl Record<'_> {
             }
             Self::Situation(seen) => RecordKey::Situation(seen.situation),
             Self::Losses(_) => RecordKey::Losses,
+            Self::Test { number, .. } => RecordKey::test(*number),
         }
     }
 }

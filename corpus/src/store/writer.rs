@@ -112,7 +112,8 @@ impl Writer {
                 | RecordKey::Minimising(_)
                 | RecordKey::Answer(..)
                 | RecordKey::Situation(_)
-                | RecordKey::Losses => {}
+                | RecordKey::Losses
+                | RecordKey::Test(_) => {}
             }
         }
         let mut all = records.to_vec();

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use corpus::Evaluation;
-use corpus::store::{Archive, Condition, Decision, Distilled, Lost, Progress, Store, StoreError};
+use corpus::store::{Archive, Condition, Decision, Distilled, Lost, Progress, REMEMBERED, Store, StoreError};
 
 use crate::contents::Contents;
-use crate::samples::{copy, evaluation, fill, finding, is_kept};
+use crate::samples::{copy, evaluation, fill, finding, is_kept, write};
 
 #[test]
 fn a_new_corpus_needs_a_new_folder() {
@@ -107,6 +107,33 @@ fn a_step_is_whole_before_it_is_refused() {
     drop(store);
     let (store, _) = Store::open(&path).unwrap();
     assert_eq!(store.findings().unwrap().iter().find(|one| one.id == finding(11).id), Some(&finding(11)));
+}
+
+/// A test is remembered after its execution was dropped, in a corpus that is opened or written anew, until another one takes its place.
+#[test]
+fn tests_of_dropped_executions_are_remembered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    let mut store = Store::create(&path).unwrap();
+    let last = REMEMBERED + 3;
+    for number in 1..=last {
+        store.remember(number, &evaluation(number).config).unwrap();
+        write(&store, number).unwrap();
+    }
+    for _ in 0..2 {
+        for number in 1..=last + 1 {
+            let expected = (4..=last).contains(&number).then(|| evaluation(number).config);
+            assert_eq!(store.remembered(number).unwrap(), expected, "{number}");
+            assert_eq!(store.evaluation(number).unwrap().is_some(), number <= last && is_kept(number));
+        }
+        drop(store);
+        store = Store::open(&path).unwrap().0;
+    }
+    drop(store);
+    let anew = folder.path().join("anew");
+    Archive::read(&path).unwrap().restore(&anew).unwrap();
+    let (store, _) = Store::open(&anew).unwrap();
+    assert_eq!(store.remembered(last).unwrap(), Some(evaluation(last).config));
 }
 
 /// Records that are larger than a piece of sled's log.

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use corpus::store::REMEMBERED;
 use corpus::{Capabilities, TestConfig};
 use dumper::Observation;
 
@@ -21,6 +22,8 @@ use crate::{History, Testbed, TestbedError};
 /// Tests of a lane between boots. A boot takes as long as six small tests; as many tests are run again when a campaign is
 /// resumed.
 const TESTS: u64 = 32;
+
+const _: () = assert!(LANES as u64 * TESTS <= REMEMBERED, "a campaign remembers too few tests");
 
 /// The testbeds of a campaign, or of single tests.
 #[derive(Debug, Clone)]

@@ -366,7 +366,7 @@ impl<'a> Engine<'a> {
             return Ok(recorded);
         }
         // What cannot be read is no test; the execution itself fails on it.
-        let test_of = |number| Some(setup.store.evaluation(number).ok()??.config);
+        let test_of = |number| setup.store.remembered(number).ok()?;
         let history = History { number, test_of: &test_of };
         let config = &candidate.config;
         let outcome = outcome_of(config, judge_after(testbed, &history, config, baselines)?);
@@ -377,6 +377,10 @@ impl<'a> Engine<'a> {
             }
             outcome => outcome,
         };
+        if self.lanes.is_some() {
+            // Whether it is kept or not: a campaign that is resumed runs the tests of its lane again before the next one.
+            setup.store.remember(number, &candidate.config)?;
+        }
         let evaluation = Evaluation { number, config: candidate.config, lineage: candidate.lineage, outcome };
         setup.store.record(&evaluation)?;
         self.flush_now_and_then()?;
