@@ -130,8 +130,8 @@ pub fn run_and_watch(
     Ok(world.finish(config, connections))
 }
 
-/// Runs a test as [`run`] does, and checks the invariants of the simulation after every step: for tests and fuzzing, as
-/// that takes many times as long.
+/// Runs a test as [`run`] does, but for the network, which takes one step at a time, and checks the invariants of the simulation after every step: for
+/// tests and fuzzing, as that takes many times as long. The observation is the same.
 ///
 /// # Errors
 /// As [`run`].

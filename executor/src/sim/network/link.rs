@@ -114,7 +114,7 @@ impl Link {
 
     /// Time at which the next packet of the host enters the switch.
     #[inline]
-    pub(in crate::sim) fn next_entry(&self) -> Option<Nanos> {
+    pub(super) fn next_entry(&self) -> Option<Nanos> {
         self.up.front().map(|(at, _)| *at)
     }
 

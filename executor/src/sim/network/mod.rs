@@ -32,11 +32,11 @@ pub(super) struct Network {
     routes: Routes,
     injector: Injector,
     pfc: Option<Pfc>,
+    /// None where each step is taken by itself, at its time, as with flow control, where a step may pause a host.
     ahead: Option<Ahead>,
 }
 
-/// How far the network may be ahead of the hosts, or behind them, which see the same all the same. Without flow control only, where a step may pause
-/// a host.
+/// How far the network may be ahead of the hosts, or behind them, without a difference to them.
 #[derive(Clone, Copy)]
 struct Ahead {
     /// Least time from a host's step until a packet that it sends enters the switch.
