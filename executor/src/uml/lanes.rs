@@ -102,8 +102,12 @@ impl Testbed for InLanes {
         let _held = lane.core.map(|core| core.hold());
         let boot = Boot { images: images.each_ref(), mode: *mode, core: lane.core };
         // Another cause on this machine may have ended a guest.
-        let ran = lane.run(history, config, &boot).or_else(|| lane.run(history, config, &boot));
-        ran.map_or_else(|| self.single.run(config), Ok)
+        for _ in 0..2 {
+            if let Some(observation) = lane.run(history, config, &boot)? {
+                return Ok(observation);
+            }
+        }
+        self.single.run(config)
     }
 }
 
@@ -134,22 +138,32 @@ impl Lanes {
 impl Lane {
     /// Runs a test of the lane after those before it, which are run again if they were not the last ones; none if it does not
     /// run to its end, and the guests are gone.
-    fn run(&mut self, history: &History<'_>, config: &TestConfig, boot: &Boot<'_>) -> Option<Observation> {
+    ///
+    /// # Errors
+    /// A test before it is not known: without it this one might find another state.
+    fn run(
+        &mut self,
+        history: &History<'_>,
+        config: &TestConfig,
+        boot: &Boot<'_>,
+    ) -> Result<Option<Observation>, TestbedError> {
         let lanes = u64::from(LANES);
         let first = history.number - (history.number / lanes % TESTS) * lanes;
         let before = (first < history.number).then(|| history.number - lanes);
         if before.is_none() || before != self.last.as_ref().map(|(last, _)| *last) {
             self.last = None;
-            for number in (first..history.number).step_by(LANES.into()) {
-                // Executions count from 1. One that the testbed cannot run leaves nothing behind.
-                let config = (history.test_of)(number);
-                match config.filter(|config| capabilities().violations(config).is_empty()) {
-                    Some(config) => drop(self.next(number, &config, boot)),
-                    None => self.last = Some((number, self.last.take().and_then(|(_, pair)| pair))),
+            // Executions count from 1.
+            for number in (first..history.number).step_by(LANES.into()).filter(|number| *number > 0) {
+                let config = (history.test_of)(number).ok_or_else(|| forgotten(number, history.number))?;
+                if capabilities().violations(&config).is_empty() {
+                    self.next(number, &config, boot);
+                } else {
+                    // It leaves nothing behind.
+                    self.last = Some((number, self.last.take().and_then(|(_, pair)| pair)));
                 }
             }
         }
-        self.next(history.number, config, boot)
+        Ok(self.next(history.number, config, boot))
     }
 
     /// Runs a test on the guests of the one before, or on new ones.
@@ -164,4 +178,11 @@ impl Lane {
         self.last = Some((number, pair));
         observation
     }
+}
+
+/// The error of a test whose lane cannot be run again.
+fn forgotten(before: u64, number: u64) -> TestbedError {
+    TestbedError::Broken(format!(
+        "execution {number} runs on the guests of execution {before}, whose test cannot be read from the corpus; start the campaign anew"
+    ))
 }

@@ -5,7 +5,7 @@ use dumper::Observation;
 use dumper::observation::CompletionStatus;
 use executor::guests::{Outcome, Site as _};
 use executor::uml::{Cache, Campaigns, Mode, Site};
-use executor::{History, Testbed};
+use executor::{History, Testbed, TestbedError};
 use sha2::{Digest as _, Sha256};
 
 use super::environment::number;
@@ -102,4 +102,15 @@ fn a_test_of_a_campaign_is_the_same_after_the_tests_before_it_and_after_those_we
         let alone = testbed.run(&of_campaign(18)).unwrap();
         assert_eq!(digest(&alone), first_run(&of_campaign(18)).0);
     }
+}
+
+/// A test that would find guests in another state than the campaign's is not run.
+#[test]
+fn a_test_is_not_run_when_one_before_it_in_its_lane_is_not_known() {
+    let _alone = alone();
+    let mut testbed = Campaigns::new(kernels(), Mode::Fast).testbed();
+    let test_of = |_| None;
+    let error = testbed.run_after(&History { number: 8, test_of: &test_of }, &of_campaign(8)).unwrap_err();
+    assert!(matches!(error, TestbedError::Broken(_)), "{error}");
+    assert!(error.to_string().contains("execution 8 runs on the guests of execution 4"), "{error}");
 }
