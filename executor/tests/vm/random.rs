@@ -119,7 +119,7 @@ fn ten_tests_without_events_are_clean() {
 
 /// `LUMINA_TESTS` says how many on a pairing, `LUMINA_SEED` the first one.
 #[test]
-#[ignore = "takes minutes: ci/long vm"]
+#[ignore = "takes minutes: ci/long vm pairing, ci/long uml pairing"]
 fn tests_without_events_are_clean_on_every_pairing() {
     for requester in Kernel::ALL {
         for responder in Kernel::ALL {

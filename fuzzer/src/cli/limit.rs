@@ -64,7 +64,8 @@ pub(super) fn duration(text: &str) -> Result<Limit, String> {
         if is_negative(text) {
             return Err("must be at least 1s".into());
         }
-        let seconds = humantime::parse_duration(text).map_err(|error| error.to_string())?.as_secs();
+        let parsed = humantime::parse_duration(text);
+        let seconds = parsed.map_err(|error| format!("{error}; write it as in 90s or 8h"))?.as_secs();
         if seconds == 0 { Err("is shorter than a second".into()) } else { Ok(seconds) }
     })
 }
@@ -75,7 +76,8 @@ pub(super) fn size(text: &str) -> Result<Limit, String> {
             return Err("must be at least 0".into());
         }
         let size: Result<bytesize::ByteSize, _> = text.parse();
-        size.map(|size| size.as_u64()).map_err(|error| format!("{error}; write it as in 500M or 20G"))
+        // The words of the library's error are those of its parser.
+        size.map(|size| size.as_u64()).map_err(|_| "is no size below 16E; write it as in 500M or 20G".into())
     })
 }
 
@@ -95,6 +97,8 @@ mod tests {
         assert_eq!(executions("0"), Err("must be at least 1".into()));
         assert_eq!(max_corpus("63"), Err("must be at least 64".into()));
         assert_eq!(executions("many"), Err("is neither a number nor `unlimited`".into()));
+        let no_size = Err("is no size below 16E; write it as in 500M or 20G".into());
+        assert_eq!([size("9x"), size("99999999999999999999")], [no_size.clone(), no_size]);
         assert_eq!(duration("10ms"), Err("is shorter than a second".into()));
     }
 }

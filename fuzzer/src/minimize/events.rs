@@ -149,17 +149,22 @@ pub(super) fn with_any_operand(action: Action, rng: &mut ChaCha8Rng) -> Action {
     value.map_or(action, |value| action.with(value))
 }
 
-/// Moves an event of data packets to a message: to its first packet, its last or any, of any or the first round of transmission.
+/// Moves an event to a message: to its first data packet, its last or any, of any or the first round of transmission. Of control
+/// packets there is about one for each message, as of Read requests.
 pub(super) fn move_to(event: &mut Event, message: u32, shape: Shape, rng: &mut ChaCha8Rng) {
-    let Target::Data { psn, iter } = &mut event.target else { return };
-    let Some(psns) = shape.message_psns(message) else { return };
-    *psn = match rng.random_range(0..3) {
-        0 => *psns.start(),
-        1 => *psns.end(),
-        _ => rng.random_range(psns),
-    };
-    if rng.random_ratio(1, 2) {
-        *iter = 1;
+    match &mut event.target {
+        Target::Data { psn, iter } => {
+            let Some(psns) = shape.message_psns(message) else { return };
+            *psn = match rng.random_range(0..3) {
+                0 => *psns.start(),
+                1 => *psns.end(),
+                _ => rng.random_range(psns),
+            };
+            if rng.random_ratio(1, 2) {
+                *iter = 1;
+            }
+        }
+        Target::Control { nth, .. } => *nth = message.saturating_add(1),
     }
 }
 
@@ -176,6 +181,15 @@ pub(super) fn on_every_message(event: &mut Event, packets: u32) {
         }
     };
     event.progression = Some(Progression { every, count: None });
+}
+
+/// Repeats an event in one of so many messages of so many packets, from its own on; about one control packet is a message's.
+pub(super) fn on_messages(event: &mut Event, every: u32, packets: u32) {
+    let packets = match event.target {
+        Target::Data { .. } => packets,
+        Target::Control { .. } => 1,
+    };
+    event.progression = Some(Progression { every: every.saturating_mul(packets).max(1), count: None });
 }
 
 /// One event instead of two: the first, on the connections of both.

@@ -8,14 +8,15 @@ use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::axes;
+use super::connections;
 use super::draw::{most_per_message, of_any_magnitude, resize_with_any_last, to_the_end};
 use super::events;
 use super::fit;
 use super::parameters::SHAPE;
 
-/// Draws a test from `best`: more of one or two things, some of them as the `first` test had them, or events in other places, and
-/// less along one axis. No single change makes more packets than `most_packets`, but two may; and the test need not be smaller than
-/// `best`, nor valid.
+/// Draws a test from `best`: fewer connections with more messages; or more of one or two things, some of them as the `first` test had
+/// them, or events in other places, and less along one axis. No single change makes more packets than `most_packets`, but two may; and
+/// the test need not be smaller than `best`, nor valid.
 pub(super) fn trade(
     first: &TestConfig,
     best: &TestConfig,
@@ -23,6 +24,11 @@ pub(super) fn trade(
     rng: &mut ChaCha8Rng,
 ) -> TestConfig {
     let mut test = best.clone();
+    let connections = best.traffic.load.connections();
+    if connections > 1 && rng.random_ratio(1, 8) {
+        fold(&mut test, connections, most_packets, rng);
+        return test;
+    }
     for _ in 0..rng.random_range(1..=2) {
         match rng.random_range(0..6) {
             0 => longer_messages(&mut test, most_packets, rng),
@@ -36,6 +42,36 @@ pub(super) fn trade(
     fit::fit(&mut test);
     less(&mut test, most_packets, rng);
     test
+}
+
+/// Fewer connections, each with as many more messages: what a NIC counts on all connections together, fewer may do again and again,
+/// as if those of the others came after their own. Messages may be longer, and wait for each other, as some things count once if they
+/// come too soon after each other.
+fn fold(test: &mut TestConfig, before: u32, most_packets: u64, rng: &mut ChaCha8Rng) {
+    let count = of_any_magnitude(before - 1, rng);
+    let mut kept = (1..=before).sample(rng, count as usize);
+    kept.sort_unstable();
+    connections::renumber(test, &kept);
+    let own_messages = test.traffic.num_msgs_per_qp.max(1);
+    let messages = u64::from(own_messages) * u64::from(before.div_ceil(count));
+    let messages = messages.clamp(1, fields::NUM_MSGS_PER_QP.max) as u32;
+    fit::reshape(test, |traffic| traffic.num_msgs_per_qp = messages);
+    if rng.random_ratio(1, 3) {
+        longer_messages(test, most_packets, rng);
+    }
+    if rng.random_ratio(1, 3) {
+        test.traffic.tx_depth = 1;
+    }
+    let shape = test.traffic.shape();
+    let every = if rng.random_ratio(1, 2) { own_messages } else { of_any_magnitude(messages, rng) };
+    let repeats_all = rng.random_ratio(1, 2);
+    for event in &mut test.events {
+        if repeats_all || rng.random_ratio(1, 2) {
+            events::on_messages(event, every, shape.packets_per_message());
+        } else if rng.random_ratio(1, 2) {
+            events::move_to(event, rng.random_range(0..messages), shape, rng);
+        }
+    }
 }
 
 /// Messages of another number of packets. Events on the last packet of a message stay on the last one by chance, else on the same one.

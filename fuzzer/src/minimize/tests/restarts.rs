@@ -123,7 +123,7 @@ fn larger(seed: u64, conditions: u32) -> Vec<String> {
 #[ignore = "takes long: ci/long minimal"]
 fn no_restart_comes_to_a_smaller_test() {
     let nics: Vec<_> = numbers("LUMINA_PROFILES", 1000..=1004)
-        .flat_map(|seed| (1..=4).map(move |conditions| (seed, conditions)))
+        .flat_map(|seed| numbers("LUMINA_CONDITIONS", 1..=4).map(move |conditions| (seed, conditions as u32)))
         .collect();
     let larger: Vec<_> =
         nics.into_par_iter().flat_map_iter(|(seed, conditions)| larger(seed, conditions)).collect();
