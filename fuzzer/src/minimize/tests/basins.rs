@@ -1,6 +1,8 @@
 //! Faults with two smallest tests: a search that has come to the larger one leaves it by chance only.
 
-use corpus::{Action, ConnectionSet, Event, Load, Mtu, Target, TestConfig, Traffic, Verb};
+use std::collections::BTreeSet;
+
+use corpus::{Action, ActionKind, ConnectionSet, Event, Load, Mtu, Target, TestConfig, Traffic, Verb};
 
 use crate::minimize::{Effort, minimize, minimize_with_restarts};
 
@@ -62,4 +64,43 @@ fn restarts_leave_a_basin_that_one_search_ends_in() {
     let all = lengths.count() as u32;
     assert!(found_by_one * 2 < all, "one search finds {found_by_one} of {all}");
     assert!(found_with_restarts * 4 >= all * 3, "with restarts {found_with_restarts} of {all} are found");
+}
+
+/// Marks that a fault needs, each of a packet behind one that is lost.
+const PAIRS: usize = 8;
+
+/// Packets that are marked behind a lost one, on all connections together.
+fn pairs(config: &TestConfig) -> usize {
+    let traffic = &config.traffic;
+    let end = traffic.shape().packets() as u32;
+    let on = |connection: u32, kind: ActionKind| {
+        let named = config
+            .events
+            .iter()
+            .filter(|one| one.action.kind() == kind && one.connections.contains(connection));
+        named.filter_map(|one| one.points(end)).flat_map(|points| points.iter()).collect::<BTreeSet<_>>()
+    };
+    let of_one = |connection| {
+        let lost = on(connection, ActionKind::Drop);
+        on(connection, ActionKind::Ecn).iter().filter(|psn| lost.contains(&(**psn - 1))).count()
+    };
+    (1..=traffic.load.connections()).map(of_one).sum()
+}
+
+/// Neither more messages nor events that repeat are of any use by themselves.
+#[test]
+fn what_many_connections_have_once_one_may_have_again_and_again() {
+    let event = |psn, action| Event {
+        connections: ConnectionSet::All,
+        target: Target::Data { psn, iter: 1 },
+        progression: None,
+        action,
+    };
+    let mut start = start();
+    start.traffic.num_msgs_per_qp = 2;
+    start.traffic.message_size = 1_000;
+    start.events = vec![event(1, Action::DROP), event(2, Action::Ecn)];
+    let shows = &mut |config: &TestConfig| Ok::<_, ()>(pairs(config) >= PAIRS);
+    let minimised = minimize(&start, Effort::Many, None, shows).unwrap();
+    assert_eq!(minimised.config.traffic.load.connections(), 1, "{}", minimised.config);
 }
