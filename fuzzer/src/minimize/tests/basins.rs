@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use corpus::config::Points;
 use corpus::{Action, ActionKind, ConnectionSet, Event, Load, Mtu, Target, TestConfig, Traffic, Verb};
 
 use crate::minimize::{Effort, minimize, minimize_with_restarts};
@@ -78,7 +79,7 @@ fn pairs(config: &TestConfig) -> usize {
             .events
             .iter()
             .filter(|one| one.action.kind() == kind && one.connections.contains(connection));
-        named.filter_map(|one| one.points(end)).flat_map(|points| points.iter()).collect::<BTreeSet<_>>()
+        named.filter_map(|one| one.points(end)).flat_map(Points::iter).collect::<BTreeSet<_>>()
     };
     let of_one = |connection| {
         let lost = on(connection, ActionKind::Drop);
