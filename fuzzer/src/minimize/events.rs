@@ -170,17 +170,11 @@ pub(super) fn move_to(event: &mut Event, message: u32, shape: Shape, rng: &mut C
 
 /// Puts an event on its place in every message of so many packets, from the first on; one of control packets on all of them.
 pub(super) fn on_every_message(event: &mut Event, packets: u32) {
-    let every = match &mut event.target {
-        Target::Data { psn, .. } => {
-            *psn = psn.saturating_sub(1) % packets.max(1) + 1;
-            packets.max(1)
-        }
-        Target::Control { nth, .. } => {
-            *nth = 1;
-            1
-        }
-    };
-    event.progression = Some(Progression { every, count: None });
+    match &mut event.target {
+        Target::Data { psn, .. } => *psn = psn.saturating_sub(1) % packets.max(1) + 1,
+        Target::Control { nth, .. } => *nth = 1,
+    }
+    on_messages(event, 1, packets);
 }
 
 /// Repeats an event in one of so many messages of so many packets, from its own on; about one control packet is a message's.
