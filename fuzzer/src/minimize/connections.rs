@@ -2,6 +2,8 @@
 
 use corpus::config::fields;
 use corpus::{ConnectionSet, Event, Load, Role, TestConfig, TrafficClass, Verb};
+use rand::seq::IteratorRandom as _;
+use rand_chacha::ChaCha8Rng;
 
 /// The connections of a test in classes: those of the same verbs, events and traffic classes are as good as each other.
 /// Those of more and earlier events come first, those without events last.
@@ -158,6 +160,18 @@ fn take_out(set: &mut ConnectionSet, gone: &[u32], connections: u32) {
     *set = ConnectionSet::List(
         set.members(connections).filter(|qpn| gone.binary_search(qpn).is_err()).collect(),
     );
+}
+
+/// Keeps so many of these connections, drawn, in their order.
+pub(super) fn keep(
+    config: &mut TestConfig,
+    these: impl IntoIterator<Item = u32>,
+    count: usize,
+    rng: &mut ChaCha8Rng,
+) {
+    let mut kept = these.into_iter().sample(rng, count);
+    kept.sort_unstable();
+    renumber(config, &kept);
 }
 
 /// Makes a test of some of its connections, given by their old numbers in their new order, senders of a split load

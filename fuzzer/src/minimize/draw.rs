@@ -90,9 +90,7 @@ fn fewer_connections(test: &mut TestConfig, most: u32, rng: &mut ChaCha8Rng) {
     if kept.is_empty() {
         kept.push(1);
     }
-    kept = kept.into_iter().sample(rng, most as usize);
-    kept.sort_unstable();
-    connections::renumber(test, &kept);
+    connections::keep(test, kept, most as usize, rng);
 }
 
 /// Fewer messages; or more of them, of whichever size, on fewer connections.

@@ -49,9 +49,7 @@ pub(super) fn trade(
 /// come too soon after each other.
 fn fold(test: &mut TestConfig, before: u32, most_packets: u64, rng: &mut ChaCha8Rng) {
     let count = of_any_magnitude(before - 1, rng);
-    let mut kept = (1..=before).sample(rng, count as usize);
-    kept.sort_unstable();
-    connections::renumber(test, &kept);
+    connections::keep(test, 1..=before, count as usize, rng);
     let own_messages = test.traffic.num_msgs_per_qp.max(1);
     let messages = u64::from(own_messages) * u64::from(before.div_ceil(count));
     let messages = messages.clamp(1, fields::NUM_MSGS_PER_QP.max) as u32;
