@@ -125,6 +125,19 @@ fn a_file_lists_only_differences() {
 }
 
 #[test]
+fn a_quirk_under_conditions_is_a_difference() {
+    let folder = folder(&[(
+        "odd.toml",
+        "base = \"cx6-dx\"\n[[quirk]]\nwhen = { message = [3, 9] }\nnak-repeats = 1\n",
+    )]);
+    let odd = load_with_base("./odd.toml", folder.path()).unwrap();
+    let changes = odd.profile.changes_from(&odd.base.unwrap().profile);
+    let [change] = &changes[..] else { panic!("{changes:?}") };
+    assert_eq!((change.field.path, change.from.as_str()), ("quirk", "[]"));
+    assert_eq!(change.to, "[{ nak-repeats = 1, when = { message = [3, 9] } }]");
+}
+
+#[test]
 fn what_no_conforming_nic_has_is_named() {
     let text = "timeout.first = 0.5\nquirks.nak-repeats = 1\nquirks.stuck-counters = [\"np_cnp_sent\"]\n\
                 transmit.mig-req = false\nlink.rate-gbps = 25\n";

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use toml::{Table, Value};
 
-use super::{FIELDS, Field, NicProfile};
+use super::{FIELDS, Field, Kind, NicProfile};
 
 /// A field in which two profiles differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,13 +35,15 @@ impl NicProfile {
         text
     }
 
-    /// The fields in which the profile differs from `base`, but for name and description.
+    /// The fields in which the profile differs from `base`, but for its name, description and source.
     #[must_use]
     pub fn changes_from(&self, base: &Self) -> Vec<Change> {
         base.values()
             .into_iter()
             .zip(self.values())
-            .filter(|((field, from), (_, to))| from != to && !field.section_and_key().0.is_empty())
+            .filter(|((field, from), (_, to))| {
+                from != to && !matches!(field.kind, Kind::Line(_) | Kind::Text)
+            })
             .map(|((field, from), (_, to))| Change { field, from: from.to_string(), to: to.to_string() })
             .collect()
     }
