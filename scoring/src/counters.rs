@@ -159,6 +159,14 @@ pub(crate) fn received_all(counters: &HostCounters, facts: &HostFacts) -> bool {
         && MEANINGS.iter().any(|meaning| meaning.proves_receipt && equals(meaning))
 }
 
+/// Counters of a meaning that is known whose values are lower after the test than before it: their increase is not known.
+pub(crate) fn decreased(counters: &HostCounters) -> impl Iterator<Item = &str> {
+    let is_known = |name: &str| {
+        counts_discards(name) || counts_pauses(name) || MEANINGS.iter().any(|meaning| meaning.name == name)
+    };
+    counters.names().filter(move |name| is_known(name) && counters.moved(name).is_none())
+}
+
 /// What became of one host's counters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct CounterReport {

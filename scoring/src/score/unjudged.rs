@@ -7,6 +7,7 @@ use dumper::Observation;
 use dumper::trace::Origin;
 use serde::Serialize;
 
+use crate::counters::decreased;
 use crate::go_back_n::REMEMBERED_REQUESTS;
 use crate::known::repeats_selectively;
 use crate::messages::may_wait_for_ever;
@@ -103,6 +104,13 @@ pub fn unjudged(
         [false, false] => list.add(Kind::CounterMismatch.name(), "not every connection could be followed"),
         [true, false] => list.add("counter-mismatch of the responder", "its counters are not known"),
         [false, true] => list.add("counter-mismatch of the requester", "its counters are not known"),
+    }
+    for (host, counters) in [("requester", &observation.requester), ("responder", &observation.responder)] {
+        let decreased: Vec<&str> = counters.iter().flat_map(decreased).collect();
+        if !decreased.is_empty() {
+            let what = format!("{} of the {host}", decreased.join(", "));
+            list.add(what, "lower after the test than before it: a reset in between hides the increase");
+        }
     }
     if observation.deliveries.is_none() {
         list.add(Kind::DataCorruption.name(), "the memory that messages were written to was not looked at");

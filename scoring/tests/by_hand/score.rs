@@ -4,7 +4,7 @@ use dumper::observation::CompletionStatus;
 use dumper::wire::Opcode::{WriteFirst, WriteLast, WriteMiddle};
 use dumper::{Completion, Connection, Counters, Endpoint, HostCounters, Nanos, Observation, Psn};
 use scoring::score::{
-    Assessment, Baseline, Burst, Mct, Objective, Reference, References, references_needed, score,
+    Assessment, Baseline, Burst, Mct, Objective, Reference, References, references_needed, score, unjudged,
 };
 
 use crate::hand::{Hand, NAK, analysis, burst_of, config, host, signatures};
@@ -183,6 +183,25 @@ fn innocent_connections_lose_packets() {
     assert_eq!(anomaly.evidence.counters[0].moved, 2);
     assert_eq!(anomaly.evidence.connections["with-events"], [1]);
     assert_eq!(anomaly.evidence.connections["innocent"], [2]);
+}
+
+#[test]
+fn counters_that_were_reset_are_named() {
+    let (config, mut observation) = (config(CONFIG), QUIET.observation());
+    let counters = |discards| Counters {
+        ethtool_counters: [("rx_discards_phy", discards), ("temperature", discards)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+        ..Counters::default()
+    };
+    let mut reset = |start, finish| {
+        observation.responder = Some(HostCounters { start: counters(start), finish: counters(finish) });
+        let analysis = analysis(&config, &observation);
+        let listed = unjudged(Some(&config), &observation, &analysis, &References::default());
+        listed.into_iter().filter(|one| one.reason.contains("reset")).map(|one| one.what).collect::<Vec<_>>()
+    };
+    assert_eq!(reset(9, 4), ["rx_discards_phy of the responder"]);
+    assert_eq!(reset(4, 4), [""; 0]);
 }
 
 /// More at once than the smallest buffer holds: a few packets more or less are lost on any day.
