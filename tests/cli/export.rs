@@ -151,6 +151,43 @@ fn commands_of_perftest_say_what_they_leave_out() {
 }
 
 #[test]
+fn commands_of_perftest_keep_to_its_limits() {
+    for (test, line, said) in [
+        ("message-size = 0\n", "-s 1 -n 10 ", "message-size of 0 bytes: the nearest that it takes is 1"),
+        (
+            "message-size = 2147483648\nmtu = 4096\nnum-msgs-per-qp = 1\n",
+            "-s 2147483647 -n 5 ",
+            "message-size of 2147483648 bytes: the nearest that it takes is 2147483647",
+        ),
+        (
+            "num-msgs-per-qp = 32768\ntx-depth = 32768\n",
+            "-t 15000 ",
+            "tx-depth of 32768 requests: the nearest that it takes is 15000",
+        ),
+        (
+            "rdma-verb = \"send\"\nrecv-depth = 20000\n",
+            "-r 16384",
+            "recv-depth of 20000 requests: the nearest that it takes is 16384",
+        ),
+        (
+            "rdma-verb = \"send_read\"\nnum-msgs-per-qp = 1\n",
+            "ib_send_bw -F -d mlx5_0 -i 1 -p 18515 -q 1 -s 10240 -n 5 ",
+            "num-msgs-per-qp of 1 message: the nearest that it takes is 5",
+        ),
+        ("rdma-verb = \"send_read\"\nnum-msgs-per-qp = 21\n", "-s 10240 -n 11 ", "here each verb has"),
+        ("rdma-verb = \"send_read\"\nnum-msgs-per-qp = 21\n", "-s 10240 -n 10 ", "here each verb has"),
+    ] {
+        let folder = folder(&[("test.toml", &format!("[traffic]\n{test}"))]);
+        let ran = in_folder(folder.path(), &["export", "test.toml", "--format", "perftest"]);
+        assert_eq!(ran.code, 0, "{test}: {}", ran.stderr);
+        assert_eq!(ran.stdout.matches(line).count(), 2, "{test}: {}", ran.stdout);
+        assert!(ran.stdout.contains(said), "{test}: {}", ran.stdout);
+        // One message on a connection of both verbs is a Send.
+        assert!(!test.contains("= 1\n") || !ran.stdout.contains("ib_read_bw"), "{test}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn what_cannot_be_exported_is_said() {
     let folder = folder(&[
         ("test.toml", "[requester]\nnic = \"reference\"\n"),

@@ -2,8 +2,9 @@
 //! install, and in words what they cannot say.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
-use corpus::{Host, Load, TestConfig, TrafficField, Verb, plural};
+use corpus::{Host, Load, TestConfig, Traffic, TrafficField, Verb, plural};
 use dumper::script::Scope;
 use executor::script::settings;
 
@@ -15,8 +16,13 @@ const DEVICE: &str = "mlx5_0";
 /// TCP port of the first command's control connection, the default of perftest; the next command has the next port.
 const PORT: u16 = 18_515;
 
-/// Fewest messages of a QP (`MIN_ITER` of perftest).
-const FEWEST_MESSAGES: u32 = 5;
+/// The least and the most that a command line may say (`MIN_ITER`, the check of `-s`, `MAX_TX` and `MAX_RX` of perftest).
+const LIMITS: [(&str, RangeInclusive<u32>); 4] = [
+    ("num-msgs-per-qp", 5..=u32::MAX),
+    ("message-size", 1..=0x7fff_ffff),
+    ("tx-depth", 1..=15_000),
+    ("recv-depth", 1..=16_384),
+];
 
 /// Retries of a QP that perftest makes without the connection manager.
 const RETRIES: u8 = 7;
@@ -44,15 +50,15 @@ const OF_HOSTS: [&str; 11] = [
 #[must_use]
 pub fn commands(config: &TestConfig) -> String {
     let mut text = String::new();
-    let groups = groups(config.traffic.load);
+    let groups = groups(&config.traffic);
     // Writing to a String cannot fail.
     for (title, host, server) in [
         ("On the responder's host, first:", &config.responder, None),
         ("On the requester's host:", &config.requester, config.responder.ip_list.first()),
     ] {
         let _ = writeln!(text, "# {title}");
-        for (port, (verb, connections)) in (PORT..).zip(&groups) {
-            let mut line = command(config, host, *verb, *connections, port);
+        for (port, group) in (PORT..).zip(&groups) {
+            let mut line = command(config, host, group, port);
             if let Some(server) = server {
                 let _ = write!(line, " {}", server.addr);
             }
@@ -77,17 +83,41 @@ pub fn commands(config: &TestConfig) -> String {
     text
 }
 
-/// Verbs with their connections: a command runs one verb.
-fn groups(load: Load) -> Vec<(Verb, u32)> {
-    match load {
-        Load::Same { verb, connections } => vec![(verb, connections)],
-        Load::Split { send, read } => vec![(Verb::Send, send), (Verb::Read, read)],
-        Load::Alternating { connections } => vec![(Verb::Send, connections), (Verb::Read, connections)],
-    }
+/// What a command runs: messages of one verb.
+struct Group {
+    verb: Verb,
+    connections: u32,
+    /// On each connection.
+    messages: u32,
 }
 
-fn command(config: &TestConfig, host: &Host, verb: Verb, connections: u32, port: u16) -> String {
+fn groups(traffic: &Traffic) -> Vec<Group> {
+    let messages = traffic.num_msgs_per_qp;
+    let group = |verb, connections, messages| Group { verb, connections, messages };
+    let mut groups = match traffic.load {
+        Load::Same { verb, connections } => vec![group(verb, connections, messages)],
+        Load::Split { send, read } => {
+            vec![group(Verb::Send, send, messages), group(Verb::Read, read, messages)]
+        }
+        // The first message is a Send.
+        Load::Alternating { connections } => vec![
+            group(Verb::Send, connections, messages.div_ceil(2)),
+            group(Verb::Read, connections, messages / 2),
+        ],
+    };
+    groups.retain(|group| group.messages > 0);
+    groups
+}
+
+/// The value nearest to that of a test which a command line may say.
+fn nearest(key: &str, value: u32) -> u32 {
+    let limits = LIMITS.iter().find(|(of, _)| *of == key);
+    limits.map_or(value, |(_, limits)| value.clamp(*limits.start(), *limits.end()))
+}
+
+fn command(config: &TestConfig, host: &Host, group: &Group, port: u16) -> String {
     let traffic = &config.traffic;
+    let Group { verb, connections, messages } = *group;
     let program = match verb {
         Verb::Write => "ib_write_bw",
         Verb::Read => "ib_read_bw",
@@ -98,15 +128,15 @@ fn command(config: &TestConfig, host: &Host, verb: Verb, connections: u32, port:
         "{program} -F -d {} -i {} -p {port} -q {connections} -s {} -n {} -m {} -t {} -u {}",
         quoted(device),
         host.physical.ib_port.unwrap_or(1),
-        traffic.message_size,
-        traffic.num_msgs_per_qp.max(FEWEST_MESSAGES),
+        nearest("message-size", traffic.message_size),
+        nearest("num-msgs-per-qp", messages),
         traffic.mtu.bytes(),
-        traffic.tx_depth,
+        nearest("tx-depth", traffic.tx_depth),
         traffic.min_retransmit_timeout,
     );
     // Writing to a String cannot fail.
     if verb == Verb::Send {
-        let _ = write!(line, " -r {}", traffic.recv_depth);
+        let _ = write!(line, " -r {}", nearest("recv-depth", traffic.recv_depth));
     }
     if verb == Verb::Read {
         let _ = write!(line, " -o {}", traffic.max_rd_atomic);
@@ -131,22 +161,33 @@ fn quoted(word: &str) -> String {
 fn left_out(config: &TestConfig) -> Vec<String> {
     let traffic = &config.traffic;
     let mut left = Vec::new();
-    if matches!(traffic.load, Load::Alternating { .. }) {
+    let groups = groups(traffic);
+    if matches!(traffic.load, Load::Alternating { .. }) && groups.len() > 1 {
         left.push(
             "Sends and Reads by turns on one connection; here each verb has connections of its own".into(),
         );
     }
-    if traffic.num_msgs_per_qp < FEWEST_MESSAGES {
-        let messages = plural(traffic.num_msgs_per_qp.into(), "message");
-        left.push(format!("{messages} on a connection; it sends at least {FEWEST_MESSAGES}"));
+    let has = |verb| groups.iter().any(|group| group.verb == verb);
+    for (key, value, unit) in [
+        ("num-msgs-per-qp", groups.iter().map(|group| group.messages).min(), "message"),
+        ("message-size", Some(traffic.message_size), "byte"),
+        ("tx-depth", Some(traffic.tx_depth), "request"),
+        ("recv-depth", has(Verb::Send).then_some(traffic.recv_depth), "request"),
+    ] {
+        let Some(value) = value else { continue };
+        let said = nearest(key, value);
+        if said != value {
+            left.push(format!(
+                "{key} of {}: the nearest that it takes is {said}",
+                plural(value.into(), unit)
+            ));
+        }
     }
     if config.requester.traffic_class.is_some() || config.requester.ets.is_some() {
         left.push("traffic classes of single connections; --tclass is for all of a command".into());
     }
-    let of_verbs = |key: &str| {
-        let has = |verb| groups(traffic.load).iter().any(|(one, _)| *one == verb);
-        (key == "recv-depth" && has(Verb::Send)) || (key == "max-rd-atomic" && has(Verb::Read))
-    };
+    let of_verbs =
+        |key: &str| (key == "recv-depth" && has(Verb::Send)) || (key == "max-rd-atomic" && has(Verb::Read));
     for field in TrafficField::ALL {
         if !SAID.contains(&field.key) && !of_verbs(field.key) && !field.is_default(traffic) {
             left.push(format!("{} = {}", field.key, field.text(traffic)));
