@@ -135,6 +135,24 @@ fn a_capture_says_which_kinds_it_cannot_show() {
     assert!(text.contains("\nNo anomalies in what was judged.\n\nNot judged:\n  stall"), "{text}");
 }
 
+#[test]
+fn packets_of_another_number_of_connections_are_of_another_test() {
+    let folder = folder(&[("test.toml", DROP), ("other.toml", "[traffic]\nnum-connections = 3\n")]);
+    in_folder(folder.path(), &["run", "test.toml", "--out", "kept"]);
+    let warned = |args: &[&str]| {
+        let ran = in_folder(folder.path(), &[&["analyze"], args].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stderr
+    };
+    let warning =
+        "warning: other.toml has 3 connections, and the packets are of 2: they may be of another test\n";
+    for packets in ["kept", "kept/pcap-result/trace.pcapng"] {
+        assert_eq!(warned(&[packets, "--config", "other.toml"]), warning);
+        assert_eq!(warned(&[packets, "--config", "test.toml"]), "");
+    }
+    assert_eq!(warned(&["kept"]), "");
+}
+
 /// The times of an emulated machine have long tails, which a capture does not say of itself.
 #[test]
 fn the_clock_of_a_capture_can_be_named() {

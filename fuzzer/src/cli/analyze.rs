@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use corpus::TestConfig;
+use corpus::{TestConfig, plural};
 use dumper::capture::{self, CaptureFormat, ReadOptions};
 use dumper::observation::write_whole;
 use dumper::trace::Origin;
@@ -19,7 +19,7 @@ use crate::analyze::json::{self, FindingSubject, InputSubject};
 use crate::analyze::{Input, LoadError, Report, text};
 use crate::bundle::Opened;
 use crate::finding::{self, Instead, Kept};
-use crate::judge::{InMemory, JudgeError, ReferenceRuns, Verdict};
+use crate::judge::{InMemory, JudgeError, Judged, ReferenceRuns, Verdict};
 use crate::policy::Policy;
 use crate::run::{self, CONFIG};
 
@@ -205,7 +205,23 @@ fn of_files(args: &Args) -> Result<Seen, Exit> {
     let verdict = with_references(testbeds, |references| {
         input.judge(config.as_ref(), args.even_if_invalid, references)
     })?;
+    if let (Some(file), Some(config), Verdict::Judged(judged)) = (&config_file, &config, &verdict) {
+        warn_of_another_test(file, config, judged);
+    }
     Ok(Seen { input, config_file, config, kept: None, verdict })
+}
+
+/// Warns if the packets are not of as many connections as the test has.
+fn warn_of_another_test(file: &Path, config: &TestConfig, judged: &Judged) {
+    let tested = u64::from(config.traffic.load.connections());
+    let seen = judged.analysis.connections.len() as u64;
+    if tested != seen {
+        complain(&format!(
+            "warning: {} has {}, and the packets are of {seen}: they may be of another test",
+            file.display(),
+            plural(tested, "connection")
+        ));
+    }
 }
 
 /// A finding: judged by its test.
