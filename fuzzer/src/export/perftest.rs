@@ -16,13 +16,17 @@ const DEVICE: &str = "mlx5_0";
 /// TCP port of the first command's control connection, the default of perftest; the next command has the next port.
 const PORT: u16 = 18_515;
 
-/// The least and the most that a command line may say (`MIN_ITER`, the check of `-s`, `MAX_TX` and `MAX_RX` of perftest).
-const LIMITS: [(&str, RangeInclusive<u32>); 4] = [
-    ("num-msgs-per-qp", 5..=u32::MAX),
-    ("message-size", 1..=0x7fff_ffff),
-    ("tx-depth", 1..=15_000),
-    ("recv-depth", 1..=16_384),
-];
+/// Messages of a QP (`MIN_ITER` of perftest).
+const MESSAGES: RangeInclusive<u32> = 5..=u32::MAX;
+
+/// Bytes of a message (perftest's check of `-s`).
+const BYTES: RangeInclusive<u32> = 1..=0x7fff_ffff;
+
+/// Requests of a send queue (`MIN_TX` and `MAX_TX` of perftest).
+const TX_DEPTH: RangeInclusive<u32> = 1..=15_000;
+
+/// Requests of a receive queue (`MIN_RX` and `MAX_RX` of perftest).
+const RX_DEPTH: RangeInclusive<u32> = 1..=16_384;
 
 /// Retries of a QP that perftest makes without the connection manager.
 const RETRIES: u8 = 7;
@@ -73,7 +77,7 @@ pub fn commands(config: &TestConfig) -> String {
     for event in report::events(config) {
         let _ = writeln!(text, "#   {event}");
     }
-    let left_out = left_out(config);
+    let left_out = left_out(config, &groups);
     if !left_out.is_empty() {
         let _ = writeln!(text, "\n# perftest cannot say:");
     }
@@ -109,10 +113,9 @@ fn groups(traffic: &Traffic) -> Vec<Group> {
     groups
 }
 
-/// The value nearest to that of a test which a command line may say.
-fn nearest(key: &str, value: u32) -> u32 {
-    let limits = LIMITS.iter().find(|(of, _)| *of == key);
-    limits.map_or(value, |(_, limits)| value.clamp(*limits.start(), *limits.end()))
+/// The value nearest to that of a test within the limits of a command line.
+fn nearest(value: u32, limits: &RangeInclusive<u32>) -> u32 {
+    value.clamp(*limits.start(), *limits.end())
 }
 
 fn command(config: &TestConfig, host: &Host, group: &Group, port: u16) -> String {
@@ -128,15 +131,15 @@ fn command(config: &TestConfig, host: &Host, group: &Group, port: u16) -> String
         "{program} -F -d {} -i {} -p {port} -q {connections} -s {} -n {} -m {} -t {} -u {}",
         quoted(device),
         host.physical.ib_port.unwrap_or(1),
-        nearest("message-size", traffic.message_size),
-        nearest("num-msgs-per-qp", messages),
+        nearest(traffic.message_size, &BYTES),
+        nearest(messages, &MESSAGES),
         traffic.mtu.bytes(),
-        nearest("tx-depth", traffic.tx_depth),
+        nearest(traffic.tx_depth, &TX_DEPTH),
         traffic.min_retransmit_timeout,
     );
     // Writing to a String cannot fail.
     if verb == Verb::Send {
-        let _ = write!(line, " -r {}", nearest("recv-depth", traffic.recv_depth));
+        let _ = write!(line, " -r {}", nearest(traffic.recv_depth, &RX_DEPTH));
     }
     if verb == Verb::Read {
         let _ = write!(line, " -o {}", traffic.max_rd_atomic);
@@ -158,24 +161,24 @@ fn quoted(word: &str) -> String {
 }
 
 /// Settings of the test that the command lines do not have.
-fn left_out(config: &TestConfig) -> Vec<String> {
+fn left_out(config: &TestConfig, groups: &[Group]) -> Vec<String> {
     let traffic = &config.traffic;
     let mut left = Vec::new();
-    let groups = groups(traffic);
     if matches!(traffic.load, Load::Alternating { .. }) && groups.len() > 1 {
         left.push(
             "Sends and Reads by turns on one connection; here each verb has connections of its own".into(),
         );
     }
     let has = |verb| groups.iter().any(|group| group.verb == verb);
-    for (key, value, unit) in [
-        ("num-msgs-per-qp", groups.iter().map(|group| group.messages).min(), "message"),
-        ("message-size", Some(traffic.message_size), "byte"),
-        ("tx-depth", Some(traffic.tx_depth), "request"),
-        ("recv-depth", has(Verb::Send).then_some(traffic.recv_depth), "request"),
+    let fewest = groups.iter().map(|group| group.messages).min();
+    for (key, value, limits, unit) in [
+        ("num-msgs-per-qp", fewest, MESSAGES, "message"),
+        ("message-size", Some(traffic.message_size), BYTES, "byte"),
+        ("tx-depth", Some(traffic.tx_depth), TX_DEPTH, "request"),
+        ("recv-depth", has(Verb::Send).then_some(traffic.recv_depth), RX_DEPTH, "request"),
     ] {
         let Some(value) = value else { continue };
-        let said = nearest(key, value);
+        let said = nearest(value, &limits);
         if said != value {
             left.push(format!(
                 "{key} of {}: the nearest that it takes is {said}",
