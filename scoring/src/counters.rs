@@ -161,10 +161,8 @@ pub(crate) fn received_all(counters: &HostCounters, facts: &HostFacts) -> bool {
 
 /// Counters of a meaning that is known whose values are lower after the test than before it: their increase is not known.
 pub(crate) fn decreased(counters: &HostCounters) -> impl Iterator<Item = &str> {
-    let is_known = |name: &str| {
-        counts_discards(name) || counts_pauses(name) || MEANINGS.iter().any(|meaning| meaning.name == name)
-    };
-    counters.names().filter(move |name| is_known(name) && counters.moved(name).is_none())
+    let is_known = |name: &str| counts_discards(name) || counts_pauses(name) || cause_of(name).is_some();
+    counters.names().filter(move |name| counters.moved(name).is_none() && is_known(name))
 }
 
 /// What became of one host's counters.
