@@ -42,6 +42,54 @@ fn a_nak_that_is_ignored() {
     );
 }
 
+/// Requests of another connection, from 10 µs to 140 ms, without a break or with one that begins then.
+fn flow(pause_at: Option<u64>) -> String {
+    let is_paused = |time| pause_at.is_some_and(|pause| (pause..pause + 200_000).contains(&time));
+    let times = (50_000..140_000_000).step_by(40_000).filter(|time| !is_paused(*time));
+    let mut lines = "10000 c2 > WRITE_FIRST 1\n".to_owned();
+    let mut psn = 1;
+    for time in times {
+        psn += 1;
+        lines += &format!("{time} c2 > WRITE_MIDDLE {psn}\n");
+    }
+    psn += 1;
+    lines + &format!("+300 c2 > WRITE_LAST {psn} ackreq\n +5000 c2 < ACK {psn} msn=1\n")
+}
+
+/// A strict traffic class leaves the other one nothing of the link: what is to be retransmitted waits in the NIC, longer than the ACK timer.
+#[test]
+fn a_retransmission_that_waits_for_packets_of_another_connection() {
+    let judge = Judge::new();
+    let write = |pause| naked(&format!("{} +1000 > WRITE_ONLY 1 ackreq\n {REPAIR}", flow(pause)));
+    judge.gives(&write(None), &[]);
+    // A break in which it could have been sent: nothing was to be sent for the NAK.
+    let packet = |text: &str| text.lines().count() - 2;
+    let paused = write(Some(90_000_000));
+    judge
+        .gives(&paused, &[&format!("gbn-violation/requester/nak-ignored/nak-heard c1 @{}", packet(&paused))]);
+    // A NIC may be as slow as that.
+    judge.gives(&write(Some(30_000_000)), &[]);
+
+    let read = |pause| {
+        format!(
+            "0    > READ 1 bytes=3072
+             3000 < READ_RESPONSE_FIRST 1 msn=1
+             +300 < READ_RESPONSE_MIDDLE 2 drop
+             +300 < READ_RESPONSE_LAST 3 msn=1
+             {} +1000 > READ 2 bytes=2048
+             +6000 < READ_RESPONSE_FIRST 2 msn=1
+             +300  < READ_RESPONSE_LAST 3 msn=1",
+            flow(pause)
+        )
+    };
+    judge.gives(&read(None), &[]);
+    let paused = read(Some(120_000_000));
+    judge.gives(
+        &paused,
+        &[&format!("gbn-violation/requester/implied-nak-missing/gap-heard c1 @{}", packet(&paused))],
+    );
+}
+
 /// New requests go on, and the timer never helps.
 #[test]
 fn a_nak_that_is_ignored_for_ever() {

@@ -254,10 +254,15 @@ impl Requester {
         }
     }
 
-    /// The sequence NAK that was not acted on for so long that it is ignored.
+    /// The sequence NAK that was not acted on for so long that it is ignored: the requester's NIC was not busy with other
+    /// connections all that time.
     fn take_ignored_nak(&mut self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Unheeded> {
-        let ignored =
-            self.unheeded.filter(|nak| packet.time - nak.owed_since > ledger.known.times.answer_patience)?;
+        let patience = ledger.known.times.answer_patience;
+        let is_ignored = |nak: &Unheeded| {
+            packet.time - nak.owed_since > patience
+                && !self.may_have_waited_in_its_nic(nak.owed_since + patience, ledger)
+        };
+        let ignored = self.unheeded.filter(is_ignored)?;
         self.unheeded = None;
         // It is not acted on any more.
         if let Some(nak) = self.nak.as_mut().filter(|nak| nak.psn == ignored.psn) {

@@ -421,9 +421,13 @@ impl Requester {
         self.acts_at_t(gap, packet, ledger) && self.has_heard(gap, packet, ANSWER_PATIENCE, ledger)
     }
 
-    /// Returns true if the requester has had a response beyond a gap for so long: it was not discarded, and has not arrived just now.
+    /// Returns true if the requester has had a response beyond a gap for so long: it was not discarded, and has not arrived just now,
+    /// and the Read did not wait behind packets of other connections.
     fn has_heard(&self, gap: &Cause, packet: &Packet, patience: Nanos, ledger: &Ledger<'_>) -> bool {
-        ledger.requester_discards == Some(0) && self.failed.is_none() && packet.time - gap.time >= patience
+        ledger.requester_discards == Some(0)
+            && self.failed.is_none()
+            && packet.time - gap.time >= patience
+            && !self.may_have_waited_in_its_nic(gap.time + patience, ledger)
     }
 }
 

@@ -21,7 +21,7 @@ fn is_time_out(time: Nanos, ledger: &Ledger<'_>) -> bool {
 impl Requester {
     /// Returns true if the repeated packet may have waited in its NIC since `then`, or since the slack of a timer after it:
     /// its requester has sent nothing since, and other connections have without a break.
-    fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
+    pub(super) fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
         self.last_sent <= then
             && ledger.shared_path.requests_flow_since <= then + ledger.known.times.timer_slack
             && ledger.shared_path.request_before > then
