@@ -27,6 +27,15 @@ pub trait Testbed {
     ) -> Result<Observation, TestbedError> {
         self.run(config)
     }
+
+    /// Runs one test as [`Self::run`] does, for a caller to whom a trace of more than so many packets says nothing. A testbed may stop it
+    /// there ([`TestbedError::Stopped`]) or run it to its end.
+    ///
+    /// # Errors
+    /// See [`Self::run`].
+    fn run_within(&mut self, _packets: usize, config: &TestConfig) -> Result<Observation, TestbedError> {
+        self.run(config)
+    }
 }
 
 /// Latency that the switch with the event injector adds to the way of a packet on testbeds without a real one: under 0.4 µs (Lumina §5).
@@ -54,6 +63,12 @@ pub enum TestbedError {
         "the test was stopped after {packets} packets: it is too long with the copies of its packets, or its QPs retransmit for ever"
     )]
     TooManyPackets {
+        /// Packets in the trace by then.
+        packets: usize,
+    },
+    /// The test was stopped after as many packets as were wanted ([`Testbed::run_within`]).
+    #[error("the test was stopped after {packets} packets, as many as were wanted")]
+    Stopped {
         /// Packets in the trace by then.
         packets: usize,
     },

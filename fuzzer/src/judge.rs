@@ -74,6 +74,9 @@ impl Verdict {
     pub fn packets(&self) -> usize {
         match self {
             Self::Judged(judged) => judged.packets,
+            Self::Invalid(Invalid::NotRun(
+                TestbedError::TooManyPackets { packets } | TestbedError::Stopped { packets },
+            )) => *packets,
             Self::Invalid(_) => self.observation().map_or(0, |observation| observation.trace.records().len()),
         }
     }
@@ -289,6 +292,23 @@ pub fn judge_after(
     })
 }
 
+/// The same for a test that says nothing if its trace has more than so many packets: it is stopped there if the testbed can, and invalid.
+/// Its reference runs have no such limit.
+///
+/// # Errors
+/// See [`judge`].
+pub fn judge_within(
+    testbed: &mut dyn Testbed,
+    packets: usize,
+    config: &TestConfig,
+    baselines: &dyn Baselines,
+) -> Result<Verdict, JudgeError> {
+    guarded(|| {
+        let seen = run_by(testbed, &|testbed| testbed.run_within(packets, config), config)?;
+        judge_beside(testbed, config, seen, baselines)
+    })
+}
+
 /// Judges a test that has been run, with reference runs on its testbed.
 fn judge_beside(
     testbed: &mut dyn Testbed,
@@ -433,7 +453,12 @@ fn run_once(testbed: &mut dyn Testbed, way: Way<'_>, config: &TestConfig) -> Res
             return Ok(Run::Invalid(Invalid::NotRun(error)));
         }
         Err(TestbedError::TooManyPackets { packets }) => return Ok(Run::Endless { packets }),
-        Err(error @ (TestbedError::Config(_) | TestbedError::Target(_) | TestbedError::TimedOut { .. })) => {
+        Err(
+            error @ (TestbedError::Config(_)
+            | TestbedError::Target(_)
+            | TestbedError::TimedOut { .. }
+            | TestbedError::Stopped { .. }),
+        ) => {
             return Ok(Run::Invalid(Invalid::NotRun(error)));
         }
         Err(error @ (TestbedError::Profile(_) | TestbedError::Broken(_))) => return Err(error.into()),

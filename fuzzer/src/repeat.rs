@@ -7,7 +7,7 @@ use corpus::TestConfig;
 use executor::Testbed;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::{Baselines, JudgeError, Judged, Verdict, judge};
+use crate::judge::{Baselines, JudgeError, Judged, Verdict, judge, judge_within};
 use crate::policy::Policy;
 
 /// So many of five runs confirm it: a signature in half of all runs is confirmed with a probability of a half,
@@ -145,7 +145,7 @@ pub struct Shown {
 }
 
 /// Says if a test shows a signature as often as a larger one, whose place it may then take: a step that makes a finding rarer is
-/// rejected. Most tests that do not show the signature at all cost one run.
+/// rejected, and one that takes more than so many packets. Most tests that do not show the signature at all cost one run.
 ///
 /// # Errors
 /// The testbed fails.
@@ -155,10 +155,11 @@ pub fn shows(
     signature: &str,
     baselines: &dyn Baselines,
     larger: Frequency,
+    most_packets: usize,
 ) -> Result<Shown, JudgeError> {
     let (mut misses, mut packets) = (0, 0);
     for run in 1..=larger.runs {
-        let verdict = judge(testbed, config, baselines)?;
+        let verdict = judge_within(testbed, most_packets, config, baselines)?;
         packets += verdict.packets() as u64;
         misses += u32::from(!verdict.shows(signature));
         if larger.seen + misses > larger.runs {
@@ -269,7 +270,7 @@ mod tests {
             let baselines = InMemory::new(Policy::OneRun);
             let config = TestConfig::default();
             let Shown { shows, runs, packets } =
-                shows(&mut flaky(runs), &config, WARNS, &baselines, larger).unwrap();
+                shows(&mut flaky(runs), &config, WARNS, &baselines, larger, usize::MAX).unwrap();
             assert_eq!(packets, runs * packets_of_a_run, "each run counts");
             (shows, runs)
         };

@@ -61,6 +61,14 @@ impl Sim {
         self.checked = true;
         self
     }
+
+    fn profiles(&self, config: &TestConfig) -> Result<[NicProfile; 2], TestbedError> {
+        let load = |host: &corpus::Host| match self.known.get(&host.nic) {
+            Some(profile) => Ok(profile.clone()),
+            None => profile::load(&host.nic, &self.folder),
+        };
+        Ok([load(&config.requester)?, load(&config.responder)?])
+    }
 }
 
 impl Testbed for Sim {
@@ -79,12 +87,21 @@ impl Testbed for Sim {
     }
 
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
-        let load = |host: &corpus::Host| match self.known.get(&host.nic) {
-            Some(profile) => Ok(profile.clone()),
-            None => profile::load(&host.nic, &self.folder),
-        };
-        let profiles = [load(&config.requester)?, load(&config.responder)?];
+        let profiles = self.profiles(config)?;
         if self.checked { run_checked(config, profiles) } else { run(config, profiles) }
+    }
+
+    fn run_within(&mut self, packets: usize, config: &TestConfig) -> Result<Observation, TestbedError> {
+        if self.checked {
+            return self.run(config);
+        }
+        let (mut world, connections) = setup::world(config, self.profiles(config)?)?;
+        let is_sooner = world.stop_after(packets);
+        world.run(|_, _, _, _| ()).map_err(|error| match error {
+            TestbedError::TooManyPackets { packets } if is_sooner => TestbedError::Stopped { packets },
+            error => error,
+        })?;
+        Ok(world.finish(config, connections))
     }
 }
 

@@ -62,6 +62,13 @@ impl World {
         Self { hosts, network, generators, most_packets, now, next, events: Vec::new() }
     }
 
+    /// Ends the test after so many packets; returns true if it ends after more without this.
+    pub(super) fn stop_after(&mut self, packets: usize) -> bool {
+        let is_sooner = packets < self.most_packets;
+        self.most_packets = self.most_packets.min(packets);
+        is_sooner
+    }
+
     /// The network takes each step by itself, at its time.
     pub(super) fn keep_in_step(&mut self) {
         self.network.keep_in_step();

@@ -212,6 +212,7 @@ fn cannot_run(error: TestbedError, format: Format) -> Exit {
         TestbedError::Config(_) => bad_message("bad configuration", &error, format),
         TestbedError::Profile(ProfileError(errors)) => bad_file("bad NIC profile", errors, format),
         TestbedError::TooManyPackets { .. }
+        | TestbedError::Stopped { .. }
         | TestbedError::Target(_)
         | TestbedError::TimedOut { .. }
         | TestbedError::Broken(_) => {

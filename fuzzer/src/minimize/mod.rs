@@ -23,6 +23,7 @@ mod shares;
 mod size;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod trade;
 
 use corpus::TestConfig;
@@ -33,6 +34,7 @@ pub use restarts::minimize_with_restarts;
 use search::Search;
 pub use search::{Effort, Minimised};
 pub use size::is_smaller;
+pub(crate) use trace::TraceLimit;
 
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
 pub const BUDGET: u64 = 5_000;

@@ -71,4 +71,9 @@ impl Testbed for Counted<'_> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.testbed.run_after(history, config)
     }
+
+    fn run_within(&mut self, packets: usize, config: &TestConfig) -> Result<Observation, TestbedError> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.testbed.run_within(packets, config)
+    }
 }

@@ -8,7 +8,7 @@ use mutators::swap_nics;
 
 use super::{Answers, Budget, Course, MinimiseError, Progress, Start, Step};
 use crate::judge::{InMemory, JudgeError};
-use crate::minimize::{Effort, derandomise, is_smaller, minimize, minimize_with_restarts};
+use crate::minimize::{Effort, TraceLimit, derandomise, is_smaller, minimize, minimize_with_restarts};
 use crate::policy::Policy;
 use crate::repeat::{self, Frequency, Shown};
 
@@ -27,6 +27,8 @@ pub(super) struct Questions<'a, 'b> {
     known: &'a mut HashMap<Key, Answer>,
     /// Runs so far, references included.
     executions: u64,
+    /// Tests have no longer traces.
+    trace_limit: TraceLimit,
     /// Packets of the runs of this minimiser, but for those of references.
     packets: u64,
     /// Searches after the first one.
@@ -60,6 +62,7 @@ impl<'a, 'b> Questions<'a, 'b> {
             begun_with: start,
             known,
             executions: spent.saturating_add(taken),
+            trace_limit: TraceLimit::NONE,
             packets,
             restarts: 0,
             is_cut: false,
@@ -172,14 +175,22 @@ impl<'a, 'b> Questions<'a, 'b> {
         let Course { is_over, keep, .. } = self.course;
         let key = Key::of(config);
         if let Some(answer) = self.known.get(&key) {
+            self.trace_limit.learn(answer.shows, answer.packets, answer.runs);
             return Ok(answer.shows);
         }
         if is_over() {
             return Err(MinimiseError::Interrupted);
         }
         let ran = self.baselines.runs() as usize;
-        let Shown { shows, runs, packets } =
-            repeat::shows(self.testbed, config, &self.finding.signature, &self.baselines, self.often)?;
+        let Shown { shows, runs, packets } = repeat::shows(
+            self.testbed,
+            config,
+            &self.finding.signature,
+            &self.baselines,
+            self.often,
+            self.trace_limit.of(config),
+        )?;
+        self.trace_limit.learn(shows, packets, runs);
         let answer = Answer { test: key, shows, runs, packets, references: self.baselines.runs_from(ran) };
         self.executions += runs + answer.references.len() as u64;
         self.packets = self.packets.saturating_add(packets);
@@ -213,7 +224,8 @@ impl<'a, 'b> Questions<'a, 'b> {
                 TestbedError::Config(_)
                 | TestbedError::Target(_)
                 | TestbedError::TimedOut { .. }
-                | TestbedError::TooManyPackets { .. },
+                | TestbedError::TooManyPackets { .. }
+                | TestbedError::Stopped { .. },
             ) => None,
         };
         match explicit {

@@ -111,6 +111,53 @@ fn lost_packets_are_named_when_the_budget_ends() {
     }
 }
 
+/// The same NICs, and the most packets that each test was to have.
+struct Limited(Vec<usize>);
+
+impl Testbed for Limited {
+    fn capabilities(&self) -> Capabilities {
+        Same.capabilities()
+    }
+
+    fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
+        Same.run(config)
+    }
+
+    fn run_within(&mut self, packets: usize, config: &TestConfig) -> Result<Observation, TestbedError> {
+        self.0.push(packets);
+        Same.run(config)
+    }
+}
+
+/// QPs that retransmit in a storm take seconds for each smaller test.
+#[test]
+fn smaller_tests_keep_to_the_length_of_a_trace_that_showed_it() {
+    let mut finding = noisy();
+    let shown = RefCell::new(None);
+    let asked = Cell::new(0);
+    let keep = |step: Step<'_>| {
+        if let Step::Answered(answer) = step {
+            asked.set(asked.get() + 1);
+            let mut shown = shown.borrow_mut();
+            if answer.shows && shown.is_none() {
+                *shown = Some((asked.get(), answer.packets));
+            }
+        }
+        Ok(())
+    };
+    let course = Course { budget: Some(budget(100)), is_over: &|| false, keep: &keep, watch: &|_| () };
+    let mut testbed = Limited(Vec::new());
+    let often = Frequency::always(Policy::OneRun);
+    minimise(&mut finding, often, Start::Reproducer, &mut testbed, &course, &mut Answers::default()).unwrap();
+    let (first, packets) = shown.into_inner().unwrap();
+    let (before, after) = testbed.0.split_at(first);
+    assert!(before.iter().all(|limit| *limit == usize::MAX), "{before:?}");
+    assert!(
+        after.len() > 20 && after.iter().all(|limit| *limit <= 65_536.max(16 * packets as usize)),
+        "{after:?}"
+    );
+}
+
 /// A finding after a minimiser without a budget that was interrupted after so many answers.
 fn interrupted(mut finding: FindingRecord, start: Start, answers: usize) -> FindingRecord {
     let shows = RefCell::new(BTreeSet::from([Key::of(&finding.reproducer)]));

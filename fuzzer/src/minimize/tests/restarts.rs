@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use scoring::Kind;
 use scoring::score::Objective;
 
-use crate::judge::{InMemory, Verdict, judge};
+use crate::judge::{InMemory, Verdict, judge, judge_within};
 use crate::minimize::search::{Effort, Search};
 use crate::minimize::size::Size;
-use crate::minimize::{BUDGET, minimize_with_restarts};
+use crate::minimize::{BUDGET, TraceLimit, minimize_with_restarts};
 
 /// Findings of each NIC.
 const FINDINGS: usize = 2;
@@ -71,7 +71,7 @@ fn signatures(testbed: &mut Sim, test: &TestConfig) -> Vec<String> {
     let baselines = InMemory::on(testbed);
     match judge(testbed, test, &baselines).unwrap() {
         Verdict::Judged(judged) => judged.signatures(),
-        _ => Vec::new(),
+        Verdict::Invalid(_) => Vec::new(),
     }
 }
 
@@ -88,11 +88,16 @@ fn larger(seed: u64, conditions: u32) -> Vec<String> {
     let (signature, tests) = found(&mut testbed, seed);
     // Restarts ask for many of the same tests.
     let mut known = HashMap::new();
+    let mut trace_limit = TraceLimit::NONE;
     let mut shows = |test: &TestConfig| {
-        let shows = *known
-            .entry(test.to_toml())
-            .or_insert_with(|| signatures(&mut testbed, test).contains(&signature));
-        Ok::<_, ()>(shows)
+        let mut ask = || {
+            let baselines = InMemory::on(&testbed);
+            let verdict = judge_within(&mut testbed, trace_limit.of(test), test, &baselines).unwrap();
+            let shows = verdict.shows(&signature);
+            trace_limit.learn(shows, verdict.packets() as u64, 1);
+            shows
+        };
+        Ok::<_, ()>(*known.entry(test.to_toml()).or_insert_with(&mut ask))
     };
     let minimised = |test: TestConfig| {
         // As the command `minimize`.
