@@ -19,7 +19,18 @@ const OF_PAIR: usize = LEVELS * LEVELS;
 const OF_TRIPLE: usize = OF_PAIR * LEVELS;
 
 /// Worth of a combination that was never tried; one that was tried n times is worth 1 / (n + 1) of it.
-const NEW: u32 = 4_096;
+const NEW: usize = 4_096;
+
+/// Worth of a combination by how often it was tried: a test has nearly a thousand, and divisions take long. Of more it is 0.
+static WORTH: [u16; NEW] = {
+    let mut worth = [0; NEW];
+    let mut tried = 0;
+    while tried < NEW {
+        worth[tried] = (NEW / (tried + 1)) as u16;
+        tried += 1;
+    }
+    worth
+};
 
 /// The level of each parameter of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +180,7 @@ impl Covered {
     /// Worth of a test: more, the more of its combinations were not tried, or seldom.
     #[must_use]
     pub fn worth(&self, levels: &Levels) -> u64 {
-        let of = |counts: &[u32], at: usize| u64::from(NEW / counts[at].saturating_add(1));
+        let of = |counts: &[u32], at: usize| u64::from(WORTH.get(counts[at] as usize).copied().unwrap_or(0));
         let (mut worth_of_pairs, mut worth_of_triples) = (0, 0);
         Self::visit(
             levels,
@@ -233,12 +244,12 @@ mod tests {
         let mut covered = Covered::default();
         let (one, mut other) = (Levels([0; FACTORS]), Levels([0; FACTORS]));
         let new = covered.worth(&one);
-        assert_eq!(new, (PAIRS + TRIPLES) as u64 * u64::from(NEW));
+        assert_eq!(new, (PAIRS + TRIPLES) as u64 * NEW as u64);
         covered.add(&one);
         assert_eq!(covered.worth(&one), new / 2);
         other.0[0] = 1;
         let changed = (FACTORS - 1) + (FACTORS - 1) * (FACTORS - 2) / 2;
-        assert_eq!(covered.worth(&other), new / 2 + changed as u64 * u64::from(NEW) / 2);
+        assert_eq!(covered.worth(&other), new / 2 + changed as u64 * NEW as u64 / 2);
         assert_eq!(covered.tried(), [PAIRS, TRIPLES]);
     }
 }

@@ -141,6 +141,12 @@ impl Database {
         Ok(found.filter(|(key, _)| key.starts_with(prefix)))
     }
 
+    /// The last key of a prefix.
+    pub(super) fn last(&self, prefix: &[u8]) -> Result<Option<sled::IVec>, StoreError> {
+        let last = self.tree().scan_prefix(prefix).keys().next_back().transpose();
+        last.map_err(|error| self.error(&error))
+    }
+
     pub(super) fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
         self.unflushed += value.len();
         self.tree().insert(key, value).map_err(|error| self.error(&error))?;

@@ -181,7 +181,7 @@ impl Store {
         step: u64,
     ) -> Result<Self, StoreError> {
         let folder = Folder::new(path);
-        let writer = Mutex::new(Writer::new(database, folder.database(), state, step));
+        let writer = Mutex::new(Writer::new(database, folder.database(), state, step)?);
         let read = folder.open_read()?;
         Ok(Self { folder, read, path: path.to_owned(), writer, _lock: lock })
     }
@@ -318,7 +318,11 @@ impl Store {
     /// # Errors
     /// It cannot be read.
     pub fn evaluation(&self, number: u64) -> Result<Option<Evaluation>, StoreError> {
-        match self.lock().get(&RecordKey::Evaluation(number))? {
+        let writer = self.lock();
+        if number > writer.last_evaluation() {
+            return Ok(None);
+        }
+        match writer.get(&RecordKey::Evaluation(number))? {
             Some(Record::Evaluation(evaluation)) => Ok(Some(evaluation.into_owned())),
             _ => Ok(None),
         }

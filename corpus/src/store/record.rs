@@ -114,6 +114,7 @@ pub(super) enum RecordKey {
 
 pub(super) const COUNTED_PREFIX: &[u8] = b"c";
 pub(super) const REFERENCE_PREFIX: &[u8] = b"r";
+pub(super) const EVALUATION_PREFIX: &[u8] = b"e";
 pub(super) const KEPT_PREFIX: &[u8] = b"k";
 pub(super) const FINDING_PREFIX: &[u8] = b"f";
 pub(super) const SITUATION_PREFIX: &[u8] = b"t";
@@ -124,10 +125,16 @@ impl RecordKey {
         Self::Test(number % REMEMBERED)
     }
 
+    /// Number of the execution of an evaluation's key.
+    pub(super) fn evaluation(bytes: &[u8]) -> Option<u64> {
+        let number = bytes.strip_prefix(EVALUATION_PREFIX)?;
+        Some(u64::from_be_bytes(number.try_into().ok()?))
+    }
+
     pub(super) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::State => b"s".to_vec(),
-            Self::Evaluation(number) => [&b"e"[..], &number.to_be_bytes()].concat(),
+            Self::Evaluation(number) => [EVALUATION_PREFIX, &number.to_be_bytes()].concat(),
             Self::Kept(number) => [KEPT_PREFIX, &number.to_be_bytes()].concat(),
             Self::Finding(signature) => [FINDING_PREFIX, signature.as_bytes()].concat(),
             Self::Reference(key) => [REFERENCE_PREFIX, &key.0].concat(),

@@ -8,7 +8,7 @@ use super::archive::Archive;
 use super::database::Database;
 use super::error::StoreError;
 use super::folder::Folder;
-use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
+use super::record::{EVALUATION_PREFIX, Framed, MAX_FRAME, Record, RecordKey, State};
 
 /// Bytes of a database's log below which it is not worth writing it anew.
 const WORTH_COMPACTING: u64 = 16 << 20;
@@ -28,6 +28,8 @@ pub(super) struct Writer {
     step: u64,
     /// The last step that was handed to the system.
     flushed: u64,
+    /// The largest number of an execution that was recorded so far: a campaign asks for each one before it runs it.
+    last_evaluation: u64,
     /// A step was written in part: nothing more may follow it.
     broken: bool,
 }
@@ -40,10 +42,26 @@ impl std::fmt::Debug for Writer {
 
 impl Writer {
     /// A database that was closed after a step, or is new.
-    pub(super) fn new(database: Database, path: PathBuf, state: State, step: u64) -> Self {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn new(
+        database: Database,
+        path: PathBuf,
+        state: State,
+        step: u64,
+    ) -> Result<Self, StoreError> {
         // Where the folder is gone the first write says so.
         let compact = database.len().unwrap_or_default();
-        Self { database: Some(database), path, compact, state, step, flushed: step, broken: false }
+        let last = database.last(EVALUATION_PREFIX)?;
+        let last_evaluation = last.as_deref().and_then(RecordKey::evaluation).unwrap_or_default();
+        let database = Some(database);
+        Ok(Self { database, path, compact, state, step, flushed: step, last_evaluation, broken: false })
+    }
+
+    /// The largest number of an execution that was recorded so far, kept or not; 0 before the first one.
+    pub(super) const fn last_evaluation(&self) -> u64 {
+        self.last_evaluation
     }
 
     /// Progress of the campaign.
@@ -201,6 +219,11 @@ impl Writer {
             }
         }
         self.step = step;
+        for record in records {
+            if let Record::Evaluation(evaluation) = record {
+                self.last_evaluation = self.last_evaluation.max(evaluation.number);
+            }
+        }
         if self.database()?.should_flush() { self.flush() } else { Ok(()) }
     }
 

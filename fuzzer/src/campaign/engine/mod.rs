@@ -9,7 +9,7 @@ mod outcome;
 mod planner;
 mod runner;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -172,6 +172,7 @@ impl<'a> Engine<'a> {
                 initial: setup.initial,
                 store: setup.store,
                 memory,
+                recent: BTreeMap::new(),
                 distilled,
             },
             runner: Runner::new(setup.testbed, decider.progress.runs),
@@ -315,9 +316,10 @@ impl<'a> Engine<'a> {
         for evaluation in executed {
             self.clock();
             new.extend(self.decider.decide(&evaluation, median)?);
-            if let Outcome::Invalid { reason } = evaluation.outcome {
-                last_invalid = Some(reason);
+            if let Outcome::Invalid { reason } = &evaluation.outcome {
+                last_invalid = Some(reason.clone());
             }
+            self.planner.has_run(evaluation);
             if !new.is_empty() && self.setup.settings.limits.stop_on_first == Some(true) {
                 break;
             }

@@ -1,10 +1,11 @@
 //! The planner: draws the test of each execution, a function of the settings, its number and the pool at the start of its
 //! batch.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use corpus::store::{Store, StoreError};
-use corpus::{Host, Lineage, Outcome, TestConfig};
+use corpus::{Evaluation, Host, Lineage, Outcome, TestConfig};
 use mutators::{Mutation, Target};
 use rand::RngExt;
 
@@ -35,6 +36,8 @@ pub(super) struct Planner<'a> {
     pub(super) store: &'a Store,
     /// What the strategy has learned, of one that learns.
     pub(super) memory: Option<Memory>,
+    /// The executions since it has learned, for one that learns: they need not be read from the store.
+    pub(super) recent: BTreeMap<u64, Evaluation>,
     /// The first execution after the newest distillation of the corpus; 0 if there was none.
     pub(super) distilled: u64,
 }
@@ -86,7 +89,11 @@ impl Planner<'_> {
             let kept = pool.before(first);
             let learned = memory.begin_batch(kept);
             for &number in &kept[kept.partition_point(|number| *number <= learned)..] {
-                if let Some(evaluation) = self.store.evaluation(number)? {
+                let evaluation = match self.recent.remove(&number) {
+                    Some(evaluation) => Some(evaluation),
+                    None => self.store.evaluation(number)?,
+                };
+                if let Some(evaluation) = evaluation {
                     let score = match &evaluation.outcome {
                         // What is an anomaly by now may not have been known then.
                         Outcome::Scored(scores) => score(scores, &self.target.weights, |_| true),
@@ -95,8 +102,16 @@ impl Planner<'_> {
                     memory.learn(&evaluation, score);
                 }
             }
+            self.recent.clear();
         }
         Ok(())
+    }
+
+    /// An execution is recorded, and decided about.
+    pub(super) fn has_run(&mut self, evaluation: Evaluation) {
+        if self.memory.is_some() {
+            self.recent.insert(evaluation.number, evaluation);
+        }
     }
 
     /// Returns true if the batch that ended with the execution `last` showed that there is nothing left to try: a campaign
