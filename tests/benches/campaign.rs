@@ -2,7 +2,8 @@
 //! large campaign takes to resume, and its memory.
 //!
 //! The engine's own cost is measured on a testbed that has nothing but a counter to show, different for every test, so
-//! that what is left is drawing, scoring, recording and deciding.
+//! that what is left is drawing, scoring, recording and deciding. `cargo bench -p tests --bench campaign -- adaptive` measures
+//! the engine with that strategy alone.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run says so")]
 
@@ -53,10 +54,15 @@ fn main() {
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
-    simulated();
+    let named: Vec<Strategy> =
+        std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    if named.is_empty() {
+        simulated();
+    }
     println!("strategy    executions  corpus   µs an execution  resident MiB");
-    for strategy in ["genetic", "random", "annealing", "adaptive"] {
-        engine(strategy.parse().unwrap());
+    let all = ["genetic", "random", "annealing", "adaptive"].map(|name| name.parse().unwrap());
+    for strategy in all.into_iter().filter(|strategy| named.is_empty() || named.contains(strategy)) {
+        engine(strategy);
     }
 }
 
