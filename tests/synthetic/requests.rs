@@ -202,6 +202,37 @@ fn an_rnr_wait_that_is_cut_short() {
     );
 }
 
+/// The requester waits for the receiver when another RNR NAK arrives, of a later request, and an answer to an earlier one is missing: it goes
+/// on from that one when the first wait is over.
+#[test]
+fn an_rnr_wait_that_goes_on_when_another_rnr_nak_arrives() {
+    // T = 262 µs, 4T = 1.05 ms, and the RNR NAKs ask for 1.92 ms.
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 6;
+    let resumes = |time: u64| {
+        format!(
+            "0       > SEND_ONLY 1 ackreq delay=1000000
+             +300    > READ 2 bytes=2048 delay=1000000
+             +300    > SEND_ONLY 4 ackreq delay=1000000
+             300000  > SEND_ONLY 1 ackreq
+             +300    > READ 2 bytes=2048
+             +300    > SEND_ONLY 4 ackreq
+             303000  < RNR 1 timer=15
+             1003000 < ACK 1 msn=1
+             1005000 < READ_RESPONSE_FIRST 2 msn=2 delay=10000
+             +300    < READ_RESPONSE_LAST 3 msn=2
+             +300    < RNR 4 msn=2 timer=15
+             {time}  > READ 3 bytes=1024
+             +300    > SEND_ONLY 4 ackreq
+             +5000   < READ_RESPONSE_ONLY 3 msn=2
+             +300    < ACK 4 msn=3"
+        )
+    };
+    judge.gives(&resumes(2_224_000), &[]);
+    // Neither wait is over.
+    judge.gives(&resumes(2_150_000), &["unexpected-timeout/requester/rto-above-maximum/rnr-heard c1 @12"]);
+}
+
 #[test]
 fn new_requests_after_a_fatal_nak() {
     let goes_on = |after: u64| {

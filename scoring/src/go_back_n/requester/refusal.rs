@@ -20,7 +20,8 @@ impl Requester {
         if rnr.psn != packet.psn {
             // Acknowledgements were late or lost: the refused request has arrived after all, and the packets behind it were
             // discarded without a NAK; or the wait ends with an older request missing.
-            let over = waited + ledger.known.times.timer_slack >= self.rnr_wait;
+            // That of an earlier RNR NAK may go on when a later one arrives.
+            let over = packet.time - rnr.oldest + ledger.known.times.timer_slack >= self.rnr_wait;
             let overtaken = (over || rnr.psn.is_before(packet.psn))
                 && packet.psn == self.window.una()
                 && waited <= self.rnr_wait + ledger.known.times.ack_in_flight
