@@ -270,10 +270,7 @@ pub fn judge(
     config: &TestConfig,
     baselines: &dyn Baselines,
 ) -> Result<Verdict, JudgeError> {
-    guarded(|| {
-        let seen = run(testbed, config)?;
-        judge_beside(testbed, config, seen, baselines)
-    })
+    judge_by(testbed, &|testbed| testbed.run(config), config, baselines)
 }
 
 /// The same for a test of a campaign, which may run on hosts that have run others before it. Its reference runs do not.
@@ -286,10 +283,7 @@ pub fn judge_after(
     config: &TestConfig,
     baselines: &dyn Baselines,
 ) -> Result<Verdict, JudgeError> {
-    guarded(|| {
-        let seen = run_by(testbed, &|testbed| testbed.run_after(history, config), config)?;
-        judge_beside(testbed, config, seen, baselines)
-    })
+    judge_by(testbed, &|testbed| testbed.run_after(history, config), config, baselines)
 }
 
 /// The same for a test that says nothing if its trace has more than so many packets: it is stopped there if the testbed can, and invalid.
@@ -303,21 +297,21 @@ pub fn judge_within(
     config: &TestConfig,
     baselines: &dyn Baselines,
 ) -> Result<Verdict, JudgeError> {
-    guarded(|| {
-        let seen = run_by(testbed, &|testbed| testbed.run_within(packets, config), config)?;
-        judge_beside(testbed, config, seen, baselines)
-    })
+    judge_by(testbed, &|testbed| testbed.run_within(packets, config), config, baselines)
 }
 
-/// Judges a test that has been run, with reference runs on its testbed.
-fn judge_beside(
+/// Runs a test in a way and judges it, with reference runs on its testbed.
+fn judge_by(
     testbed: &mut dyn Testbed,
+    way: Way<'_>,
     config: &TestConfig,
-    seen: Run,
     baselines: &dyn Baselines,
 ) -> Result<Verdict, JudgeError> {
-    let mut references = ReferenceRuns::On { testbed, baselines, may_fail: false };
-    judge_run(config, seen, &mut references)
+    guarded(|| {
+        let seen = run_by(testbed, way, config)?;
+        let mut references = ReferenceRuns::On { testbed, baselines, may_fail: false };
+        judge_run(config, seen, &mut references)
+    })
 }
 
 /// The same without reference runs: what takes one is not judged, for this reason.

@@ -61,14 +61,6 @@ impl Sim {
         self.checked = true;
         self
     }
-
-    fn profiles(&self, config: &TestConfig) -> Result<[NicProfile; 2], TestbedError> {
-        let load = |host: &corpus::Host| match self.known.get(&host.nic) {
-            Some(profile) => Ok(profile.clone()),
-            None => profile::load(&host.nic, &self.folder),
-        };
-        Ok([load(&config.requester)?, load(&config.responder)?])
-    }
 }
 
 impl Testbed for Sim {
@@ -87,21 +79,16 @@ impl Testbed for Sim {
     }
 
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
-        let profiles = self.profiles(config)?;
-        if self.checked { run_checked(config, profiles) } else { run(config, profiles) }
+        self.run_within(usize::MAX, config)
     }
 
     fn run_within(&mut self, packets: usize, config: &TestConfig) -> Result<Observation, TestbedError> {
-        if self.checked {
-            return self.run(config);
-        }
-        let (mut world, connections) = setup::world(config, self.profiles(config)?)?;
-        let is_sooner = world.stop_after(packets);
-        world.run(|_, _, _, _| ()).map_err(|error| match error {
-            TestbedError::TooManyPackets { packets } if is_sooner => TestbedError::Stopped { packets },
-            error => error,
-        })?;
-        Ok(world.finish(config, connections))
+        let load = |host: &corpus::Host| match self.known.get(&host.nic) {
+            Some(profile) => Ok(profile.clone()),
+            None => profile::load(&host.nic, &self.folder),
+        };
+        let profiles = [load(&config.requester)?, load(&config.responder)?];
+        if self.checked { run_checked(config, profiles) } else { run_within(packets, config, profiles) }
     }
 }
 
@@ -122,8 +109,21 @@ fn room_of(profile: &NicProfile) -> Room {
 /// # Errors
 /// The configuration contradicts itself, or the test makes packets without end.
 pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation, TestbedError> {
+    run_within(usize::MAX, config, profiles)
+}
+
+/// The same, and stops the test after so many packets ([`Testbed::run_within`]).
+fn run_within(
+    packets: usize,
+    config: &TestConfig,
+    profiles: [NicProfile; 2],
+) -> Result<Observation, TestbedError> {
     let (mut world, connections) = setup::world(config, profiles)?;
-    world.run(|_, _, _, _| ())?;
+    let is_sooner = world.stop_after(packets);
+    world.run(|_, _, _, _| ()).map_err(|error| match error {
+        TestbedError::TooManyPackets { packets } if is_sooner => TestbedError::Stopped { packets },
+        error => error,
+    })?;
     Ok(world.finish(config, connections))
 }
 
